@@ -210,8 +210,10 @@ def audit(
         talk(f"{name}: {_shown(name, setting.value)} ({setting.origin})", detail=True)
     at = None if delta is None else rational("delta", decimal("delta", delta))
     words = _claimed(epsilon, adjacency, pairs, seeded=seeded, many=many)
+    if libraries:
+        talk(f"Making the mechanisms of {', '.join(libraries)}")
     subjects = (
-        [(target, _called(target, seeded=seeded, many=many)) for target in targets]
+        [(target, _called(target, seeded=seeded, many=many), None) for target in targets]
         if words
         else [
             subject for target in targets or _suites() for subject in _subjects(target, libraries)
@@ -222,27 +224,33 @@ def audit(
     said = {"epsilon": epsilon, "adjacency": adjacency, "pairs": pairs}
     of_suite = [word for name in libraries for word in ("--library", name)]
     words_said = [*targets, *of_suite]
-    replay_line = _replay(words_said, chosen | said, delta, search=search, seeded=seeded, many=many)
+    flags = {"search": search, "seeded": seeded, "many": many}
+    run = _replay(words_said, chosen | said, delta, **flags)
+    told = dict(chosen)
     chosen["alpha"] *= (1 - 1e-12) / len(subjects)
+    unsaid = settings["draws"].origin == "default"
 
-    def audited(name: str, subject: Any) -> Reported:
+    def audited(name: str, subject: Any, fitting: int | None) -> Reported:
         if hasattr(subject, "audited"):
             own: Reported = subject.audited(alpha=chosen["alpha"])
             return own
+        drawn = {"draws": fitting} if fitting and unsaid else {}
         report = run_audit(
             subject,
-            **chosen,
+            **chosen | drawn,
             **_of_subject(words, subject),
             delta=at,
             search=search or None,
-            replay=replay_line,
-            journal=AuditJournal(journal, run=replay_line),
+            replay=_replay(words_said, told | said | drawn, delta, **flags),
+            journal=AuditJournal(journal, run=run),
             progress=lambda kind: talk(f"  {kind}"),
         )
         return replace(report, mechanism=name)
 
     if len(subjects) > 1:
-        sides = f"{chosen['draws']} draws from each side of each pair"
+        fitting = {own if own and unsaid else chosen["draws"] for *_, own in subjects}
+        counts = " to ".join(map(str, dict.fromkeys((min(fitting), max(fitting)))))
+        sides = f"{counts} draws from each side of each pair"
         talk(f"{len(subjects)} mechanisms, {sides}; what is left is told after the first")
     reports = list(_timed(subjects, audited))
     _write(_FORMATS["json" if as_json else style](reports), output)
@@ -253,16 +261,17 @@ def audit(
 
 
 def _timed(
-    subjects: Sequence[tuple[str, Any]], audited: Callable[[str, Any], Reported]
+    subjects: Sequence[tuple[str, Any, int | None]],
+    audited: Callable[[str, Any, int | None], Reported],
 ) -> Iterator[Reported]:
     """A report of each subject, and on stderr which one runs and how long the rest may take."""
     count, began = len(subjects), perf_counter()
-    for number, (name, subject) in enumerate(subjects, start=1):
+    for number, (name, subject, fitting) in enumerate(subjects, start=1):
         start = perf_counter()
         left = (start - began) / (number - 1) * (count - number + 1) if number > 1 else 0
         talk(f"{number} of {count}: {name}" + (f", about {duration(left)} left" if left else ""))
         with _printing_aside():
-            report = audited(name, subject)
+            report = audited(name, subject, fitting)
         talk(f"  {report.verdict}, {perf_counter() - start:.1f} s", detail=True)
         yield report
 
@@ -365,11 +374,15 @@ def _suites() -> list[str]:
     return sorted(entry.name for entry in entry_points(group="dpverify.audits"))
 
 
-def _subjects(target: str, parts: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
-    """Mechanisms of a target by name; of a suite of several parts, those of these."""
+def _subjects(target: str, parts: Sequence[str] = ()) -> Iterator[tuple[str, Any, int | None]]:
+    """Mechanisms of a target by name; of a suite of several parts, those of these.
+
+    What a part has in it may take long to draw from, so that it says how many draws fit.
+    """
     found = _loaded(target)
+    several = hasattr(found, "part")
     if parts:
-        if not hasattr(found, "part"):
+        if not several:
             raise ConfigurationError(f"TARGET {target} has no libraries. Leave out --library.")
         found = [item for part in parts for item in found.part(part)]
     for item in [found] if hasattr(found, "release") else found:
@@ -378,7 +391,8 @@ def _subjects(target: str, parts: Sequence[str] = ()) -> Iterator[tuple[str, Any
             raise ConfigurationError(
                 f"{target} holds {item!r}, which is not a mechanism: adapt it."
             )
-        yield getattr(item, "name", display_name(mechanism)), mechanism
+        fitting = getattr(item, "draws", None) if several else None
+        yield getattr(item, "name", display_name(mechanism)), mechanism, fitting
 
 
 def _makes_one(item: Any) -> bool:

@@ -32,6 +32,7 @@ LIBRARIES = {
     "dpmm": "dpmm",
     "tmlt-analytics": "tmlt_analytics",
     "opacus": "opacus",
+    "jax-privacy": "jax_privacy",
     "smartnoise-synth": "smartnoise_synth",
 }
 """What is audited, by the names of the package index: the module here that has its mechanisms."""

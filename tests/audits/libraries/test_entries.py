@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 from dpverify.auditing.audit import audit
 from dpverify.auditing.targets.pairs import known_pairs
+from dpverify.cli import _run
 from dpverify.data.adjacency import AddRemove, Adjacency, LInf
 from dpverify.errors import ConfigurationError, ParameterError
 from dpverify_audits.libraries import LIBRARIES, SUITE, Entry, apart
@@ -59,6 +62,32 @@ def test_a_record_is_an_array_and_a_data_set_stays_a_list(
     mechanism: Any = entry()
     (found,) = known_pairs(mechanism, None)
     assert mechanism.release(found.record, rng=None) == given
+
+
+@pytest.mark.parametrize(("said", "draws"), [([], 100), (["--draws", "200"], 200)])
+def test_each_mechanism_gets_as_many_draws_as_fit_it_where_nobody_says_how_many(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    said: list[str],
+    draws: int,
+) -> None:
+    entry = replace(counted(0.2), draws=100)
+    module = SimpleNamespace(entries=lambda: [entry, replace(entry, name="again", draws=120)])
+    monkeypatch.setitem(sys.modules, "dpverify_audits.libraries.counts", module)
+    monkeypatch.setitem(LIBRARIES, "counts", "counts")
+    monkeypatch.chdir(tmp_path)
+    fast = ["--kind", "black-box", "--workers", "1"]
+    assert _run(["audit", "libraries", "--library", "counts", *fast, *said]) == 1
+    shown = capsys.readouterr()
+    assert f" of {draws} on the neighbour" in shown.out
+    assert f"--draws {draws} " in shown.out
+    sides = "200" if said else "100 to 120"
+    assert shown.err.splitlines()[:2] == [
+        "Making the mechanisms of counts",
+        f"2 mechanisms, {sides} draws from each side of each pair; what is left is told after the "
+        "first",
+    ]
 
 
 def test_pairs_that_are_no_neighbours_are_refused() -> None:
@@ -116,6 +145,7 @@ PACKAGES = {
     "eeprivacy": "eeprivacy",
     "diffpriv-pure": "diffpriv_pure",
     "opacus": "opacus",
+    "jax-privacy": "jax_privacy",
     "smartnoise-synth": "snsynth",
 }
 MISSING = "{} is not installed: it has an environment of its own (benchmarks.libraries)"
