@@ -15,6 +15,7 @@ _REPOSITORIES = {
     "diffprivlib": "IBM/differential-privacy-library",
     "dpart": "hazy/dpart",
     "dpgan": "illidanlab/dpgan",
+    "dpmm": "sassoftware/dpmm",
     "google": "google/differential-privacy",
     "jax_privacy": "google-deepmind/jax_privacy",
     "mbi": "ryan112358/mbi",
@@ -35,7 +36,7 @@ _REPOSITORIES = {
 }
 _PLACES = re.compile(
     rf"(?P<library>{'|'.join(map(re.escape, _REPOSITORIES))})"
-    r"|arXiv:(?P<paper>\d{4}\.\d{4,5})"
+    r"|arXiv[: ](?P<paper>\d{4}\.\d{4,5})"
     r"|(?P<kind>issues?|pull requests?) (?P<first>\d+)(?: and (?P<second>\d+))?"
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -18,6 +19,7 @@ from typing import Any
 
 from benchmarks.kept import Kept
 from benchmarks.libraries.install import INTO, PINS, RESULTS, python_of, reasons
+from benchmarks.plaques import linked
 from dpverify_audits.libraries import LIBRARIES
 from dpverify_audits.libraries.apart import APART, variable
 from tests.helpers.paths import ROOT
@@ -54,6 +56,10 @@ def results(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
+def _bound(told: Mapping[str, Any]) -> str:
+    return "∞" if told["lower"] == "inf" else f"{told['lower']:.2f}"
+
+
 def _row(name: str, told: Mapping[str, Any]) -> str:
     epsilon, delta = told["claim"]
     claim = f"ε = {epsilon:.4g}" + (f", δ = {delta:.2g}" if delta else "")
@@ -62,14 +68,63 @@ def _row(name: str, told: Mapping[str, Any]) -> str:
         name,
         claim,
         told["verdict"] if told["verdict"] not in _VERDICTS else _VERDICTS[told["verdict"]],
-        "∞" if told["lower"] == "inf" else f"{told['lower']:.2f}",
-        told["known"],
+        _bound(told),
+        _linked(told["known"]),
         "" if reach is None else f"{reach:.2f}",
         _LOW_BITS.get(told["low bits"], told["low bits"]),
         f"{told['draws']:,}",
         f"{told['seconds']:.0f}",
     )
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _linked(known: str) -> str:
+    """Where it is written, with links to issues, papers and drafts of reports."""
+    return linked(re.sub(r"docs/(reports/\S+\.md)", r"[draft of a report](\1)", known))
+
+
+_KINDS = {
+    "new": "New: we know of no report but our [drafts](reports/index.md)",
+    "documented": "By the library's own documentation or convention",
+    "published": "Published, and found again",
+    "mended": "Published and mended since",
+}
+"""What may be known of a mechanism that refutes its claim, or of one that once did."""
+
+
+def _kind(name: str, told: Mapping[str, Any]) -> str | None:
+    """Of which kind a finding is; that of all others is none."""
+    if "(mended: " in name:
+        return "mended"
+    if told["verdict"] != "violation":
+        return None
+    word = told["known"].partition(":")[0]
+    return {"new": "new", "documented": "documented", "by convention": "documented"}.get(
+        word, "published"
+    )
+
+
+def _findings(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Tables of what was found, by what is known of it."""
+    rows: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    for library in filter(found.get, PINS):
+        for name, told in found[library].items():
+            if kind := _kind(name, told):
+                verdict = _VERDICTS.get(told["verdict"], told["verdict"])
+                known = _linked(told["known"].removeprefix("new: ")) or linked(
+                    f"{_NAMES.get(library, library)} {name.partition('(mended: ')[2].rstrip(')')}"
+                )
+                rows[kind].append(f"| {library} | {name} | {verdict} | {_bound(told)} | {known} |")
+    head = "| library | mechanism | verdict | ε ≥ | known |\n|---|---|---|---|---|"
+    return "\n\n".join(
+        "\n".join([f"**{title}** ({len(rows[kind])}).", "", head, *rows[kind]])
+        for kind, title in _KINDS.items()
+        if rows[kind]
+    )
+
+
+_NAMES = {"opendp": "OpenDP", "opacus": "Opacus", "smartnoise-synth": "SmartNoise SDK"}
+"""Repositories of libraries, as the museum names them."""
 
 
 _HEAD = (
@@ -126,6 +181,7 @@ def page(found: Mapping[str, Mapping[str, Any]], missing: Mapping[str, str]) -> 
         by="; ".join(sorted(stamps)),
         table="\n".join(rows),
         recorded=_recorded(found),
+        findings=_findings(found),
         sections="\n".join(
             _section(library, found[library]) for library in PINS if found.get(library)
         ),
@@ -133,15 +189,13 @@ def page(found: Mapping[str, Mapping[str, Any]], missing: Mapping[str, str]) -> 
 
 
 _ACCOUNTANT = "an accountant: [accountants compared](accountants-compared.md)"
-_AUDITOR = (
-    "an auditor of scores: [scores compared](scores-compared.md); "
-    "its training steps aren't audited yet"
-)
 _UNAUDITED = "installs; its mechanisms aren't audited yet"
 _UNMEASURED = "installs; `dpverify audit libraries` audits it, and nothing of it is kept here yet"
 _PARTLY = {
     "tmlt-analytics": "noise of its core; each release of a session starts jobs of Spark",
     "smartnoise-synth": "covariances and transformers; a fit of a synthesizer takes long",
+    "jax-privacy": "without its Keras models; also an auditor of scores: "
+    "[scores compared](scores-compared.md)",
     "opacus": "without `secure_mode`, whose torchcsprng, of 2021, has no wheel for Python 3.11",
 }
 """What is left out of a library of which something is audited."""
@@ -150,7 +204,8 @@ _OTHERS = dict.fromkeys(PINS, _UNAUDITED) | {
     "dp-accounting": _ACCOUNTANT,
     "autodp": _ACCOUNTANT,
     "prv-accountant": _ACCOUNTANT,
-    "jax-privacy": _AUDITOR,
+    "opake-auditing": "an auditor of scores, whose bound is above 0 too often where scores know "
+    "nothing: [a report's draft](reports/opake-auditing.md)",
     "mbi": "installs; its wheel estimates from measurements that others make, and draws no noise",
 }
 """Why a library that is installed has no mechanisms here."""
@@ -275,6 +330,10 @@ seeds them: a second run has other counts. To audit one of them where it is inst
 | library | mechanisms | refuted | none found | other | known | |
 |---|---|---|---|---|---|---|
 {table}
+
+## What was found
+
+{findings}
 
 ## What dp-recorder found
 

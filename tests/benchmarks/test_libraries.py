@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.libraries.__main__ import _RECORDER, main, page, results
+from benchmarks.libraries.__main__ import _RECORDER, _findings, main, page, results
 from benchmarks.libraries.install import PINS, RESULTS, python_of, reasons
 from benchmarks.libraries.measure import audited
 from dpverify.data.adjacency import AddRemove
@@ -66,6 +66,26 @@ def test_live_bugs_are_found_and_mended_ones_are_not_accused() -> None:
     assert live == dict.fromkeys(issues, "violation")
     mended = [told["verdict"] for name, told in opendp.items() if "mended" in name]
     assert mended == ["no_violation_found"] * 2
+
+
+def test_every_finding_stands_in_one_table_with_what_is_known_of_it() -> None:
+    found = results(RESULTS)
+    text = _findings(found)
+    rows = [
+        (library, name, told)
+        for library, each in found.items()
+        for name, told in each.items()
+        if told["verdict"] == "violation" or "(mended: " in name
+    ]
+    assert all(text.count(f"| {library} | {name} |") == 1 for library, name, _ in rows)
+    assert text.count("\n| ") == len(rows) + 4  # heads
+    assert all(told["known"] for _, _, told in rows if told["verdict"] == "violation")
+    drafts = re.findall(r"\]\((reports/[^)]*)\)", text.partition("**By the")[0])
+    assert all((ROOT / "docs" / draft).exists() for draft in drafts)
+    assert len(set(drafts)) >= 6  # the index, and at least five findings that are new
+    assert {told["verdict"] for _, name, told in rows if "(mended: " in name} == {
+        "no_violation_found"
+    }
 
 
 def test_every_library_is_pinned() -> None:
