@@ -194,7 +194,7 @@ _UNMEASURED = "installs; `dpverify audit libraries` audits it, and nothing of it
 _PARTLY = {
     "tmlt-analytics": "noise of its core; each release of a session starts jobs of Spark",
     "smartnoise-synth": "covariances and transformers; a fit of a synthesizer takes long",
-    "jax-privacy": "without its Keras models; also an auditor of scores: "
+    "jax-privacy": "the first of its 13 entries; also an auditor of scores: "
     "[scores compared](scores-compared.md)",
     "opacus": "without `secure_mode`, whose torchcsprng, of 2021, has no wheel for Python 3.11",
 }
