@@ -294,11 +294,9 @@ def _told(value: Any, depth: int) -> str:
 
 def _repr(value: Any) -> str:
     """All of it; of what can't be shown, why."""
-    if isinstance(value, int):
-        return hex(value)
     try:
         return repr(value)
     except PASSING:
         raise
-    except BaseException:  # whatever foreign code does
-        return shown(value)
+    except BaseException:  # whatever foreign code does; Python writes so many digits in hexadecimal
+        return hex(value) if isinstance(value, int) else shown(value)
