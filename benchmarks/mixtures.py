@@ -5,8 +5,11 @@ response, and in every fifth cell Gaussian noise on Poisson samples), each with 
 for one record that is added or removed, or, in every 25th cell, replaced. With ``--sampled`` one
 kind, Gaussian noise on Poisson samples, of up to 10⁵ releases, rates of 1e-5 to 1, σ of 0.3 to 100,
 and in every second cell a δ down to 1e-100, beside the bounds of `tests.helpers.sampled_oracle`.
-They take half an hour of the processor; what is done is kept in ``out/mixtures.jsonl``, from
-which an interrupted run goes on. An enclosure of ε agrees with dp-accounting's two values only if
+With ``--samples`` one of the eight other kinds: Gaussian noise, Laplace noise or randomized
+response, on Poisson samples of which a record is removed or replaced, or on batches of a fixed
+size; up to 10⁴ releases (300 of randomized response), rates of 1e-4 to 1. Either takes half an hour
+of the processor; what is done is kept in ``out/mixtures.jsonl``, from which an interrupted run goes
+on. An enclosure of ε agrees with dp-accounting's two values only if
 its lower end isn't above the pessimistic one, nor its upper end below the optimistic one, but for
 one part in 10⁸: dp-accounting adds no round-off. The lattices count theirs.
 
@@ -24,6 +27,7 @@ import random
 import sys
 from collections.abc import Iterable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,10 +35,23 @@ from typing import Any
 from benchmarks.kept import Kept
 from benchmarks.peers.mixtures import LIBRARIES, Answer, Cell, Release, timed
 from benchmarks.peers.protocol import answered
-from tests.helpers.sampled_oracle import SampledOracle
+from tests.helpers.sampled_oracle import AnswersOracle, SampledOracle
+from tests.helpers.sampled_pairs import Batch, Laplace, Normal, Removal, Replaced, answers
 
 SLACK = 1e-8  # relative, of dp-accounting's round-off
 POINTS = 1 << 16  # of a lattice
+PAIRS: dict[tuple[str, bool], type[Removal | Replaced | Batch]] = {
+    ("samples", False): Removal,
+    ("samples", True): Replaced,
+    ("batches", True): Batch,
+}
+"""By how a record comes into a sample, and whether it is replaced."""
+PARAMETERS = {
+    "gaussian": (-0.5, 1.5, 4),
+    "laplace": (-0.5, 1.5, 4),
+    "randomized-response": (0.52, 0.98, 2.5),
+}
+"""Logarithms of σ or of b, or probabilities of the truth; and of the most releases."""
 
 
 def cells(count: int) -> list[Cell]:
@@ -84,6 +101,27 @@ def sampled_cells(count: int) -> list[Cell]:
     ]
 
 
+def cells_of_other_samples(count: int) -> list[Cell]:
+    """What else is released on samples, one kind after another."""
+    rng = random.Random(2026)  # noqa: S311  # parameters of a benchmark
+
+    def power(low: float, high: float) -> float:
+        return float(f"{10 ** rng.uniform(low, high):.3g}")
+
+    found = []
+    kinds = [one for one in product(PARAMETERS, PAIRS) if one != ("gaussian", ("samples", False))]
+    for number in range(count):
+        noise, (samples, replaced) = kinds[number % len(kinds)]
+        low, high, most_times = PARAMETERS[noise]
+        parameter = rng.uniform(low, high) if noise == "randomized-response" else power(low, high)
+        release = Release(
+            f"{noise} on {samples}", parameter, round(power(0, most_times)), power(-4, 0)
+        )
+        least = -40 if number // len(kinds) % 2 else -12
+        found.append(Cell((release,), power(least, -1), replaced))
+    return found
+
+
 def ask(python: str, library: str, asked: list[Cell]) -> list[list[Answer]]:
     """Answers of a library, in a process of its own."""
     question = json.dumps([cell.as_json() for cell in asked])
@@ -92,9 +130,15 @@ def ask(python: str, library: str, asked: list[Cell]) -> list[list[Answer]]:
 
 
 def lattices(cell: Cell) -> list[Answer]:
-    """Bounds of a cell of `sampled_cells`, from below and above."""
-    (release,) = cell.releases
-    oracle = SampledOracle(release.parameter, release.rate, release.times, POINTS)
+    """Bounds of a cell of one kind of samples, from below and above."""
+    ((kind, parameter, times, rate),) = cell.releases
+    noise, _, samples = kind.partition(" on ")
+    pair = PAIRS[samples or "samples", cell.replaced]
+    if noise == "randomized-response":
+        oracle: SampledOracle | AnswersOracle = AnswersOracle(answers(pair, parameter, rate), times)
+    else:
+        law = Laplace if noise == "laplace" else Normal
+        oracle = SampledOracle(pair(law(1 / parameter), rate), times, POINTS)
     return timed(lambda asked: [*oracle.epsilon(asked.delta)], cell)
 
 
@@ -158,16 +202,19 @@ def main() -> None:
     """Ask everyone, compare and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cells", type=int, default=500)
-    parser.add_argument("--sampled", action="store_true", help="Gaussian noise on Poisson samples")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--sampled", action="store_true", help="Gaussian noise on Poisson samples")
+    kinds.add_argument("--samples", action="store_true", help="other noise, other samples")
     parser.add_argument("--peers-python", default=os.environ.get("DPVERIFY_PEERS_PYTHON"))
     parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
     options = parser.parse_args()
-    asked = (sampled_cells if options.sampled else cells)(options.cells)
+    chosen = cells_of_other_samples if options.samples else cells
+    asked = (sampled_cells if options.sampled else chosen)(options.cells)
     theirs = {}
-    if options.peers_python:
+    if options.peers_python and not options.samples:
         for library in ("dp_accounting", "prv_accountant", "autodp"):
             theirs[library] = ask(options.peers_python, library, asked)
-    if not options.sampled:
+    if not (options.sampled or options.samples):
         report(asked, ask(sys.executable, "dpverify", asked), theirs)
         return
     kept = Kept(options.out / "mixtures.jsonl")

@@ -19,7 +19,10 @@ __all__ = ["LIBRARIES", "Answer", "Cell", "Release", "timed"]
 
 
 class Release(NamedTuple):
-    """One kind: σ or b at sensitivity 1, or the probability of the truth; the rate of a sample."""
+    """One kind: σ or b at sensitivity 1, or the probability of the truth; the rate of a sample.
+
+    "sampled" is Gaussian noise on a Poisson sample; "NOISE on SAMPLES" is of others.
+    """
 
     kind: str
     parameter: float
@@ -52,15 +55,23 @@ def dpverify(cell: Cell) -> list[float]:
     whom = dpv.Replace() if cell.replaced else dpv.AddRemove()
 
     def curve(release: Release) -> Any:
-        match release.kind:
+        kind, _, samples = release.kind.partition(" on ")
+        whose = None if samples else whom
+        match kind:
             case "gaussian":
-                return dpv.Gaussian(sigma=release.parameter, adjacency=whom)
+                noise: Any = dpv.Gaussian(sigma=release.parameter, adjacency=whose)
             case "laplace":
-                return dpv.Laplace(scale=release.parameter, adjacency=whom)
+                noise = dpv.Laplace(scale=release.parameter, adjacency=whose)
             case "randomized-response":
-                return dpv.RandomizedResponse(keep=release.parameter, adjacency=whom)
-        noise = dpv.Gaussian(sigma=release.parameter)
-        return noise.poisson_sampled(rate=release.rate, replaced=cell.replaced)
+                noise = dpv.RandomizedResponse(keep=release.parameter, adjacency=whose)
+            case _:
+                noise, samples = dpv.Gaussian(sigma=release.parameter), "samples"
+        if samples == "batches":
+            size, out_of = release.rate.as_integer_ratio()
+            return noise.sampled_without_replacement(size=size, out_of=out_of)
+        if samples:
+            return noise.poisson_sampled(rate=release.rate, replaced=cell.replaced)
+        return noise
 
     together = dpv.compose(*(release.times * curve(release) for release in cell.releases))
     found = together.epsilon_at(cell.delta)

@@ -1,7 +1,6 @@
-"""Gaussian noise on Poisson samples, by lattices of losses in doubles: no code is shared.
+"""Noise on samples, by lattices of losses in doubles: no code is shared with the accountant.
 
-The loss of a removal, L(x) = ln(1 − q + q·e^{(x − ½)/σ²}), rises with the output x, and an
-addition loses −L(x). Both laws are cut into cells of the loss of length h, of masses P and R.
+Both laws of a pair of `sampled_pairs` are cut into cells of the loss of length h, of masses P, R.
 
 **From above.** Splitting a cell between its two ends, so that both masses are kept, says more of
 which law it was (Doroshenko et al. 2022, arXiv:2207.04380, section 4).
@@ -23,22 +22,25 @@ unless the law of all losses is many times as wide as that of one.
 
 A transform is taken to be right to 4·log₂(N) units of round-off, and scipy's logarithm of the
 normal distribution function to 10.
+
+**Answers of finitely many values** need no lattice: the sums of losses are few.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import gammaln, logsumexp
 
-__all__ = ["SampledOracle"]
+from tests.helpers.sampled_pairs import Batch, Doubles, Pair, Removal, Replaced
 
-Doubles = NDArray[np.float64]
+__all__ = ["AnswersOracle", "SampledOracle"]
+
 _Bound = Callable[[float], float]
 _UNIT = 2.0**-53
 _CUT = 1e-12  # of δ, at the ends of all laws together
@@ -46,6 +48,7 @@ _MOST_MIXED = 0.25  # part of a cell
 _DIRECTLY = 1 << 13  # points
 _LONGEST = 1 << 15  # law that is convolved directly
 _MOST_SAMPLED = 2  # records in all samples, up to which masses are convolved directly
+_ANSWERS = 1e-9  # relative, what sums over answers are off by
 _WIDE = 1e-3  # relative width of ε from which on masses are convolved directly
 
 
@@ -85,115 +88,104 @@ class _Law:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """The two laws of one release; outputs beyond `reach`·σ are its ends."""
+def _law(pair: Pair, step: float, *, added: bool, above: bool) -> _Law:
+    """Of losses that are at least, or at most, those of one release."""
+    return _above(pair, step, added=added) if above else _below(pair, step, added=added)
 
-    sigma: float
-    q: float
-    reach: float
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The least and the largest loss that count."""
-        least = self._loss(-self.reach * self.sigma) if self.q == 1 else math.log1p(-self.q)
-        return least, self._loss(1 + self.reach * self.sigma)
-
-    def _loss(self, x: float) -> float:
-        ell = (x - 0.5) / self.sigma**2
-        if self.q == 1:
-            return ell
-        return float(np.logaddexp(math.log1p(-self.q), math.log(self.q) + ell))
-
-    def _place(self, loss: Doubles) -> Doubles:
-        """The x of a loss."""
-        if self.q == 1:
-            return self.sigma**2 * loss + 0.5
-        floor = math.log1p(-self.q)
-        above = np.maximum(loss - floor, 0.0)
-        with np.errstate(divide="ignore"):
-            ell = floor - math.log(self.q) + above + np.log(-np.expm1(-above))
-        found: Doubles = self.sigma**2 * ell + 0.5
-        return found
-
-    def _masses(self, x: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-        """Logarithms of both between the points, and what they are off by together."""
-        none, off = _normal_masses(x / self.sigma)
-        one, more = _normal_masses((x - 1) / self.sigma)
-        if self.q < 1:
-            one = np.logaddexp(math.log1p(-self.q) + none, math.log(self.q) + one)
-        return one, none, off + more
-
-    def law(self, step: float, *, added: bool, above: bool) -> _Law:
-        """Of losses that are at least, or at most, those of one release."""
-        return self._above(step, added=added) if above else self._below(step, added=added)
-
-    def _above(self, step: float, *, added: bool) -> _Law:
-        start, end = self.ends
-        edges = _points(start, step, max(math.ceil((end - start) / step), 1) + 1)
-        x = self._place(edges)
-        p, r, errors = self._masses(x)
-        low_p, low_r, _ = self._masses(np.array([-math.inf, x[0]]))
-        high_p, high_r, _ = self._masses(np.array([x[-1], math.inf]))
-        up = np.clip(np.expm1(edges[:-1] - p + r) / math.expm1(-step), 0, 1)
+def _above(pair: Pair, step: float, *, added: bool) -> _Law:
+    start, step, count = pair.lattice(step)
+    edges = _points(start, step, count + 1)
+    if pair.atoms:
+        edges[-1] = pair.ends[1]
+    p, r, errors = pair.masses(edges)
+    (low_p, low_r), (high_p, high_r) = (
+        [float(each[0]) for each in pair.masses(np.array(ends))[:2]]
+        for ends in ((-math.inf, edges[0]), (edges[-1], math.inf))
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.clip(np.nan_to_num(np.expm1(edges[:-1] - p + r) / math.expm1(-step)), 0, 1)
         split = np.full(len(edges), -math.inf)
-        with np.errstate(divide="ignore"):
-            split[:-1] = p + np.log1p(-up)
-            split[1:] = np.logaddexp(split[1:], p + np.log(up))
-        law = _Law(split, start, step, float(high_p[0]), np.append(errors, errors[-1]))
-        lowest = low_p
-        if added:
-            law, lowest = replace(law.reversed(), log_infinite=float(low_r[0])), high_r
-        law.log_masses[0] = np.logaddexp(law.log_masses[0], lowest[0])
-        return law
+        split[:-1] = p + np.log1p(-up)
+        split[1:] = np.logaddexp(split[1:], p + np.log(up))
+    errors = np.where(np.isfinite(errors), errors, 0.0)
+    errors = np.append(errors, errors[-1])
+    _put(split, errors, pair, start, step)
+    law = _Law(split, start, step, high_p, errors)
+    lowest = low_p
+    if added:
+        law, lowest = replace(law.reversed(), log_infinite=low_r), high_r
+    law.log_masses[0] = np.logaddexp(law.log_masses[0], lowest)
+    if pair.is_bounded:  # and what lies beyond is round-off
+        law.log_masses[-1] = np.logaddexp(law.log_masses[-1], law.log_infinite)
+        law = replace(law, log_infinite=-math.inf)
+    return law
 
-    def _below(self, step: float, *, added: bool) -> _Law:
-        start, end = self.ends
-        count = max(math.ceil((end - start) / step), 1) + 2
-        part = np.full(count, 0.5)
-        for _ in range(3):
-            points = _points(start, step, count)
-            edges = np.append(points - part * step, points[-1] + step / 2)
-            if self.q < 1:
-                edges[0] = self.ends[0]
-            p, r, errors = self._masses(self._place(edges))
-            part = _part_below_mean(p)
-            if self.q < 1:
-                start = float(p[0] - r[0])
+
+def _below(pair: Pair, step: float, *, added: bool) -> _Law:
+    start, step, count = pair.lattice(step)
+    count += 2
+    part = np.full(count, 0.5)
+    for _ in range(3):
         points = _points(start, step, count)
-        off = p - r - points
-        good, factors = _on_lattice(off, r, step, added=added)
-        first, rounded = (r, np.ceil(off / step)) if added else (p, np.floor(off / step))
-        with np.errstate(divide="ignore"):
-            masses = first + np.log(factors)
-        places = np.flatnonzero(~good)
-        moved, to = masses[places], places + rounded[places].astype(np.int64)
-        masses[places] = -math.inf
-        inside = (to >= 0) & (to < count)
-        np.logaddexp.at(masses, to[inside], moved[inside])
-        if added:
-            return _Law(masses[::-1], -float(points[-1]), step, -math.inf, errors[::-1])
-        return _Law(masses, start, step, -math.inf, errors)
+        edges = np.append(points - part * step, points[-1] + step / 2)
+        if pair.floor > -math.inf:
+            edges[0] = pair.floor
+        p, r, errors = pair.masses(edges)
+        part = _part_below_mean(p)
+        if pair.floor > -math.inf:
+            start = float(p[0] - r[0])
+    points = _points(start, step, count)
+    with np.errstate(invalid="ignore"):
+        off = np.where(p > -math.inf, p - r - points, 0.0)
+    good, factors = _on_lattice(off, r, step, added=added)
+    first, rounded = (r, np.ceil(off / step)) if added else (p, np.floor(off / step))
+    with np.errstate(divide="ignore"):
+        masses = first + np.log(factors)
+        wrong = masses + np.log(np.where(np.isfinite(errors), errors, 0.0))
+    places = np.flatnonzero(~good)
+    to = places + rounded[places].astype(np.int64)
+    inside = (to >= 0) & (to < count)
+    for logs in (masses, wrong):
+        moved = logs[places]
+        logs[places] = -math.inf
+        np.logaddexp.at(logs, to[inside], moved[inside])
+    with np.errstate(invalid="ignore"):
+        errors = np.nan_to_num(np.exp(wrong - masses))
+    _put(masses, errors, pair, start, step, added=added)
+    if added:
+        return _Law(masses[::-1], -float(points[-1]), step, -math.inf, errors[::-1])
+    return _Law(masses, start, step, -math.inf, errors)
+
+
+def _put(
+    masses: Doubles,
+    errors: Doubles,
+    pair: Pair,
+    start: float,
+    step: float,
+    *,
+    added: bool = False,
+) -> None:
+    """The atoms, which lie on the lattice but for round-off."""
+    for atom in pair.atoms:
+        place = round((atom.loss - start) / step)
+        with_it = np.logaddexp(masses[place], atom.r if added else atom.p)
+        errors[place] = errors[place] * np.exp(masses[place] - with_it) + 20 * _UNIT
+        masses[place] = with_it
 
 
 def _points(start: float, step: float, count: int) -> Doubles:
     return start + step * np.arange(count, dtype=np.float64)
 
 
-def _normal_masses(z: Doubles) -> tuple[Doubles, Doubles]:
-    """Logarithms of what a normal law has between the points, and what they are off by."""
-    left = z[:-1] + z[1:] < 0
-    most = log_ndtr(np.where(left, z[1:], -z[:-1]))
-    least = log_ndtr(np.where(left, z[:-1], -z[1:]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = -np.expm1(np.where(least > -math.inf, least - most, -math.inf))
-        return most + np.log(part), 20 * _UNIT * (1 + np.abs(most)) / part
-
-
 def _part_below_mean(logs: Doubles) -> Doubles:
     """Which part of a cell lies below its mean, were the density to fall as the masses do."""
-    falls = logs[:-1] - logs[1:]
-    falls = np.concatenate([[0.0], falls[1:2], (falls[1:-1] + falls[2:]) / 2, falls[-1:]])
+    with np.errstate(invalid="ignore"):
+        falls = np.nan_to_num(logs[:-1] - logs[1:], posinf=math.inf, neginf=-math.inf)
+    with np.errstate(invalid="ignore"):
+        middle = np.nan_to_num((falls[1:-1] + falls[2:]) / 2)
+    falls = np.concatenate([[0.0], falls[1:2], middle, falls[-1:]])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return np.where(np.abs(falls) < 1e-3, 0.5 - falls / 12, 1 / falls - 1 / np.expm1(falls))
 
@@ -327,10 +319,9 @@ def _root(bound: _Bound, delta: float, guess: float, scale: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SampledOracle:
-    """T releases of Gaussian noise on Poisson samples, by lattices of N points."""
+    """T releases on samples, by lattices of N points."""
 
-    sigma: float
-    q: float
+    pair: Removal | Replaced | Batch
     times: int
     points: int
 
@@ -344,9 +335,9 @@ class SampledOracle:
         pair, ends = self._pair(delta), []
         for above in (False, True):
             found = []
-            for added in (False, True):
+            for added in self._orders:
                 c, step, guess = self._line(pair, goal, added=added)
-                law = pair.law(step, added=added, above=above)
+                law = _law(pair, step, added=added, above=above)
                 bound = _transformed(law, self.times, c, self.points, above=above)
                 found.append(_root(bound, delta, guess, 1 / c))
             ends.append(max(found))
@@ -368,9 +359,9 @@ class SampledOracle:
         pair, ends = self._pair(near), []
         for above in (False, True):
             found = []
-            for added in (False, True):
+            for added in self._orders:
                 c, step, _ = self._line(pair, goal, added=added)
-                law = pair.law(step, added=added, above=above)
+                law = _law(pair, step, added=added, above=above)
                 found.append(_transformed(law, self.times, c, self.points, above=above)(epsilon))
             ends.append(max(found))
         if self._is_wide(ends):
@@ -381,15 +372,18 @@ class SampledOracle:
         return max(ends[0], 0.0), ends[1]
 
     def _is_wide(self, ends: list[float]) -> bool:
-        few = self.times * self.q <= _MOST_SAMPLED
+        few = self.times * self.pair.q <= _MOST_SAMPLED
         return few and ends[1] > ends[0] * (1 + _WIDE)
 
-    def _pair(self, delta: float) -> _Pair:
-        reach = math.sqrt(2 * math.log(self.times / (_CUT * delta)))
-        return _Pair(self.sigma, self.q, reach)
+    def _pair(self, delta: float) -> Pair:
+        return replace(self.pair, reach=math.sqrt(2 * math.log(self.times / (_CUT * delta))))
+
+    @property
+    def _orders(self) -> Sequence[bool]:
+        return (False,) if self.pair.is_mirrored else (False, True)
 
     def _line(
-        self, pair: _Pair, goal: Callable[[Doubles, Doubles], Doubles], *, added: bool
+        self, pair: Pair, goal: Callable[[Doubles, Doubles], Doubles], *, added: bool
     ) -> tuple[float, float, float]:
         """The c for which `goal` of it and ln M(c)^T/(c(c + 1)) is least, the step, and the goal.
 
@@ -398,7 +392,7 @@ class SampledOracle:
         start, end = pair.ends
         c, step, least = 1.0, (end - start) / (1 << 11), 0.0
         for size in (1 << 14, self.points):
-            law = pair.law(step, added=added, above=False)
+            law = _law(pair, step, added=added, above=False)
             grid = np.geomspace(1e-6, 1e9, 120)
             for _ in range(2):
                 logs = np.array([self.times * law.log_moment(float(c)) for c in grid])
@@ -410,12 +404,51 @@ class SampledOracle:
             step = max(window / size, (end - start) / (2 * size))
         return c, step, least
 
-    def _direct(self, pair: _Pair, delta: float, *, above: bool) -> list[_Bound]:
+    def _direct(self, pair: Pair, delta: float, *, above: bool) -> list[_Bound]:
         """Of both directions, or none."""
         start, end = pair.ends
         room = _CUT * delta / self.times
         laws = (
-            pair.law((end - start) / _DIRECTLY, added=added, above=above) for added in (False, True)
+            _law(pair, (end - start) / _DIRECTLY, added=added, above=above)
+            for added in self._orders
         )
         found = [_convolved(law, self.times, room, above=above) for law in laws]
         return [bound for bound in found if bound] if all(found) else []
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersOracle:
+    """T releases of two or three losses, every sum of which is counted.
+
+    Attributes
+    ----------
+    orders : of the pair in one order, or in both: probabilities under both laws
+    """
+
+    orders: Sequence[Sequence[tuple[float, float]]]
+    times: int
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """At least and at most ε(δ); losses err as logarithms of probabilities do."""
+        bounds = [self._bound(order) for order in self.orders]
+        least, most = (
+            max(_root(bound, goal, 0.0, 1.0) for bound in bounds)
+            for goal in (delta * (1 + _ANSWERS), delta * (1 - _ANSWERS))
+        )
+        smallest = min(min(pair) for order in self.orders for pair in order)
+        off = 8 * _UNIT * self.times * (4 - math.log(smallest))
+        return max(least - off, 0.0), most + off
+
+    def _bound(self, order: Sequence[tuple[float, float]]) -> _Bound:
+        counts = np.indices((self.times + 1,) * (len(order) - 1)).reshape(len(order) - 1, -1)
+        counts = np.vstack([counts, self.times - counts.sum(axis=0)])
+        counts = counts[:, counts[-1] >= 0]
+        p, r = np.log(np.array(order)).T
+        logs = gammaln(self.times + 1) - gammaln(counts + 1).sum(axis=0) + p @ counts
+        masses, losses = np.exp(logs), (p - r) @ counts
+
+        def delta(epsilon: float) -> float:
+            lost = losses > epsilon
+            return float(masses[lost] @ -np.expm1(epsilon - losses[lost]))
+
+        return delta
