@@ -56,6 +56,7 @@ _WIDEST = 0.5  # window
 _ROUNDS = 5
 _MOST_STEPS = 30
 _ROOT_EFFORT = 8.0
+_DIGITS = 7.0  # −ln of what bounds that need few digits may be off by
 # Precision in bits, and the effort of `SampledSum.near`.
 SAMPLED_EFFORTS = ((128, 24.0), (160, 34.0), (256, 45.0))
 _WIDTH = 1e-10
@@ -126,22 +127,11 @@ class _Sum:
     eps: float
     effort: float
 
-    def log_transform(self, c: Doubles, window: Window | None) -> Doubles:
-        """Ln(M^T − A^T) at real points, in doubles."""
-        whole = self.loss.log_moment(c)
-        if window is None:
-            return self.times * whole
-        inside = self.loss.mixture.log_moments(1 + c, window) - whole
-        left = self.times * np.log1p(-np.minimum(np.exp(inside), 1 - 1e-16))
-        few = np.log(-np.expm1(np.minimum(left, -1e-16)))
-        found: Doubles = self.times * whole + np.where(
-            inside < -36, math.log(self.times) + inside, few
-        )
-        return found
-
     def plan(self, window: Window | None, log_size: float | None) -> _Plan:
         """The line of the least period, and so of the fewest nodes, near the saddle point."""
-        transform = Transform(log=lambda c: self.log_transform(c, window), top=math.inf)
+        transform = Transform(
+            log=lambda c: _log_transform(self.loss, self.times, c, window), top=math.inf
+        )
         middle = transform.saddle(lambda c, m: m - c * self.eps - np.log(c) - np.log1p(c))
         size = transform.log_size(middle, self.eps)
         aim = self.effort - (size if log_size is None else log_size)
@@ -187,9 +177,9 @@ class _Sum:
         window, line = rest.window if rest else None, plan.line
         c = np.array([line.c])
         whole = self.times * float(self.loss.log_moment(c)[0])
-        effort = whole - float(self.log_transform(c, window)[0]) - line.threshold
+        effort = whole - float(_log_transform(self.loss, self.times, c, window)[0]) - line.threshold
         effort += math.log(self.times) + 5
-        precision = max(ctx.prec, int(effort / math.log(2)) + 40)
+        precision = max(ctx.prec, _bits(effort))
         with ctx.workprec(precision):
             power = self.loss.power(arb(line.c))
             integral = PowerIntegral.of(self.loss.mixture, power, window, effort=effort)
@@ -204,6 +194,24 @@ class _Sum:
             last=last,
             beyond=beyond,
         )
+
+
+def _bits(effort: float) -> int:
+    return int(effort / math.log(2)) + 40
+
+
+def _log_transform(
+    loss: PoissonSampledLoss, times: int, c: Doubles, window: Window | None
+) -> Doubles:
+    """Ln(M^T − A^T) at real points, in doubles."""
+    whole = loss.log_moment(c)
+    if window is None:
+        return times * whole
+    inside = loss.mixture.log_moments(1 + c, window) - whole
+    left = times * np.log1p(-np.minimum(np.exp(inside), 1 - 1e-16))
+    few = np.log(-np.expm1(np.minimum(left, -1e-16)))
+    found: Doubles = times * whole + np.where(inside < -36, math.log(times) + inside, few)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,23 +249,43 @@ class _Along:
             powers = [p.conjugate() for p in powers]
         points = (acb(c, step * k) for k in range(self.last + 1))
         weights = [p / (s * (s + 1)) for p, s in zip(powers, points, strict=True)]
-        window = self.rest.window if self.rest else None
-        far = PowerIntegral.of(self.loss.mixture, self.loss.power(b), window)
-        (end,) = _powers([[total] for total in far.total], self.times)
-        mass = arb(1)
-        if window:
-            inside = PowerIntegral.of(self.loss.mixture, arb(1), window).total[1]
-            if inside < 1:
-                mass = -(self.times * (-inside.upper()).log1p()).expm1()
         return EveryNode.of(
             weights,
             c=c,
             b=b,
             period=period,
             dropped=2 / period * self.beyond,
-            beyond=abs(end).upper(),
-            most=mass.upper(),
+            beyond=self._far(),
+            most=self._mass(),
         )
+
+    @property
+    def _window(self) -> Window | None:
+        return self.rest.window if self.rest else None
+
+    def _far(self) -> arb:
+        """Bound on what is integrated at b, to a few digits."""
+        c = np.array([self.line.b])
+        whole = self.times * float(self.loss.log_moment(c)[0])
+        effort = whole - float(_log_transform(self.loss, self.times, c, self._window)[0])
+        effort = max(effort, 0.0) + math.log(self.times) + _DIGITS
+        with ctx.workprec(_bits(effort)):
+            power = self.loss.power(arb(self.line.b))
+            far = PowerIntegral.of(self.loss.mixture, power, self._window, effort=effort)
+            (end,) = _powers([[total] for total in far.total], self.times)
+            return abs(end).upper()
+
+    def _mass(self) -> arb:
+        """Bound on f₁ everywhere, to a few digits."""
+        mixture, window = self.loss.mixture, self._window
+        if window is None:
+            return arb(1)
+        effort = max(-float(mixture.log_moments(np.ones(1), window)[0]), 0.0) + _DIGITS
+        with ctx.workprec(_bits(effort)):
+            inside = PowerIntegral.of(mixture, arb(1), window, effort=effort).total[1]
+            if not inside < 1:
+                return arb(1)
+            return (-(self.times * (-inside.upper()).log1p()).expm1()).upper()
 
 
 def sampled_value(loss: PoissonSampledLoss, times: int, epsilon: Fraction) -> arb:

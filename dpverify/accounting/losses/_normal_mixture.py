@@ -26,7 +26,9 @@ ends, terms that are small enough are left out on the word of doubles, with a sl
 round-off.
 
 **Window.** χ(x) = Φ((x − x₁)/w) cuts off what lies left of x₁ smoothly. With u + iv = (z − x₁)/w,
-|Φ(u + iv)| ≤ Φ(u) + φ(u)·∫₀^v e^{t²/2} dt ≤ 1 + 0.4·v·e^{v²/2} multiplies the bounds above.
+|Φ(u + iv)| ≤ Φ(u) + φ(u)·∫₀^v e^{t²/2} dt ≤ 1 + 0.4·v·e^{v²/2} multiplies the bounds above. Far
+from x₁ it is taken for 0 on the left and for 1 on the right, as Φ(−z) = 1 − Φ(z): for u ≤ 0 the
+same is at most e^{−u²/2}·(½ + 0.4·v·e^{v²/2}), which falls with |u|.
 
 **Modulus.** For all y′ ≥ y ≥ 0 the sum is at most h·Σ_j |f(jh + id)| with y in place of y′: every
 term falls with y.
@@ -56,6 +58,7 @@ _FAR = 1e6  # from there on a shifted normal law is all that counts
 _CLOSE = 100.0  # up to which one grid serves all peaks
 _SHARE = 0.55  # of the working precision, which the trapezoid rule is to reach
 _SLACK = 0.01  # of logarithms in doubles
+_ROUNDED = 1e-9  # u's error in doubles, and far more
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +284,7 @@ class _Rule:
         half = mu * mu / 2
         front = h / (2 * arb.pi()).sqrt()
         logs, weights, windowed = [], [], []
+        cut, apart = self._cut(), arb(0)
         for j in chosen:
             z = acb(h * int(j), height)
             log = (base + q * (mu * z - half).exp()).log()
@@ -288,8 +292,13 @@ class _Rule:
             logs.append(log)
             weights.append(weight)
             if self.window:
-                inside = (z - self.window.start) / (self.window.width * arb(2).sqrt())
-                windowed.append(weight * (-inside).erfc() / 2)
+                u = (self.step * int(j) - self.window.start) / self.window.width
+                if abs(u) > cut:
+                    windowed.append(weight if u > 0 else acb(0))
+                    apart += abs(weight)
+                else:
+                    inside = (z - self.window.start) / (self.window.width * arb(2).sqrt())
+                    windowed.append(weight * (-inside).erfc() / 2)
         left_out = self._beyond(first, last) + arb(last - first) * h * arb(floor + 1).exp()
         total = sum((w.real for w in weights), arb(0))
         rule = self._discretisation(total, left_out)
@@ -298,7 +307,8 @@ class _Rule:
         if self.window:
             kinds.append(windowed)
             on_top, here = (1 + arb(self.window.excess(n * self.height)) for n in (2, 1))
-            errors.append(rule * on_top + left_out * here)
+            nearest = (-((arb(cut) - _ROUNDED) ** 2) / 2).exp()
+            errors.append(rule * on_top + left_out * here + apart * nearest * (here - arb("0.5")))
         sums = [sum((w.real for w in kind), arb(0)) for kind in kinds]
         return PowerIntegral(
             logs=logs,
@@ -306,6 +316,13 @@ class _Rule:
             errors=[e.upper() for e in errors],
             total=[s + arb(0, e.upper()) for s, e in zip(sums, errors, strict=True)],
         )
+
+    def _cut(self) -> float:
+        """The |u| from which on the window is 0 or 1 but for what the effort allows."""
+        if self.window is None:
+            return math.inf
+        excess = math.log1p(self.window.excess(self.height))
+        return math.sqrt(2 * (self.effort + self.height**2 + excess + 5))
 
     def _points(self) -> tuple[Sequence[int], int, int, float]:
         """Which multiples of h matter, the range that they were chosen from, and ln of the rest."""

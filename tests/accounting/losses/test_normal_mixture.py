@@ -143,6 +143,21 @@ def test_a_window_off_the_line_is_bounded(height: float) -> None:
     assert most < 1 + window.excess(height) < (1 + v * v) * 1.2 * most
 
 
+@pytest.mark.parametrize("a", [1.0, 3.0])
+def test_a_window_that_is_cut_off_counts_what_it_leaves_out(
+    a: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut off too early it is wrong by more than all other errors, and says so."""
+    mixture = MIXTURES[0]
+    truth = integral(integrand(mixture, a, WINDOW)(X)).real
+    whole = PowerIntegral.of(mixture, arb(a), WINDOW)
+    monkeypatch.setattr(_Rule, "_cut", lambda _: 2.0)
+    found = PowerIntegral.of(mixture, arb(a), WINDOW)
+    assert abs(float(found.total[1].mid()) - truth) > 10 * whole.errors[1]
+    assert found.total[1].contains(arb(truth))
+    assert found.errors[0] == whole.errors[0]
+
+
 def test_what_no_line_serves_is_refused() -> None:
     wide = NormalMixture(mu_squared=F(10**10), rate=F(1, 2))
     with pytest.raises(NumericalError, match="leaves no line"):
