@@ -200,7 +200,7 @@ _PARTLY = {
 }
 """What is left out of a library of which something is audited."""
 _OTHERS = dict.fromkeys(PINS, _UNAUDITED) | {
-    "riskcal": "an accountant, which isn't compared yet",
+    "riskcal": "an accountant of risk: [compared](risk.md#compared)",
     "dp-accounting": _ACCOUNTANT,
     "autodp": _ACCOUNTANT,
     "prv-accountant": _ACCOUNTANT,

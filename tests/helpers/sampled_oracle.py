@@ -49,6 +49,7 @@ _DIRECTLY = 1 << 13  # points
 _LONGEST = 1 << 15  # law that is convolved directly
 _MOST_SAMPLED = 2  # records in all samples, up to which masses are convolved directly
 _ANSWERS = 1e-9  # relative, what sums over answers are off by
+_ROOT = 1e-14  # relative, of where a bound falls to δ
 _WIDE = 1e-3  # relative width of ε from which on masses are convolved directly
 
 
@@ -314,7 +315,7 @@ def _root(bound: _Bound, delta: float, guess: float, scale: float) -> float:
     reach = scale
     while excess(high) > 0:
         high, reach = high + reach, 2 * reach
-    return float(brentq(excess, low, high, xtol=1e-300, rtol=1e-14))
+    return float(brentq(excess, low, high, xtol=1e-300, rtol=_ROOT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,7 +437,7 @@ class AnswersOracle:
             for goal in (delta * (1 + _ANSWERS), delta * (1 - _ANSWERS))
         )
         smallest = min(min(pair) for order in self.orders for pair in order)
-        off = 8 * _UNIT * self.times * (4 - math.log(smallest))
+        off = 8 * _UNIT * self.times * (4 - math.log(smallest)) + 2 * _ROOT * most
         return max(least - off, 0.0), most + off
 
     def _bound(self, order: Sequence[tuple[float, float]]) -> _Bound:
