@@ -26,11 +26,12 @@ from dpverify.enclosure import rational_of, short_string, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.numbers import to_rational
 
-__all__ = ["LEAST_DELTA", "Target", "check_delta", "check_target"]
+__all__ = ["LEAST_DELTA", "MOST_DELTA", "Target", "check_delta", "check_target"]
 
 LEAST_DELTA = Fraction(1, 10**300)
 """Smallest target but 0."""
-_MOST_DELTA = 1 - Fraction(1, 10**15)
+MOST_DELTA = 1 - Fraction(1, 10**15)
+"""Largest target."""
 _MOST_EPSILON = Fraction(10**100)
 
 
@@ -56,7 +57,7 @@ def check_delta(delta: Fraction, *, least: Fraction = LEAST_DELTA) -> None:
     """
     near_one = Fraction(1, 2) < delta < 1
     shown = f"1 - {short_string(1 - delta)}" if near_one else short_string(delta)
-    good = delta == 0 or least <= delta <= _MOST_DELTA
+    good = delta == 0 or least <= delta <= MOST_DELTA
     require(good, "delta", shown, f"0, or in [{short_string(least)}, 1 - 1e-15]")
 
 

@@ -39,6 +39,7 @@ from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import SampledLoss
+from dpverify.accounting.targets import MOST_DELTA
 from dpverify.data.adjacency import AddRemove
 from dpverify.enclosure import Enclosure, Real, number_string, rational, rational_of, to_arb
 from dpverify.errors import ParameterError, require
@@ -114,7 +115,7 @@ def amplified_epsilon(curve: PrivacyCurve, rate: Fraction, delta: Fraction) -> E
     """Encloses ln(1 + q·(e^ε′ − 1)) with δ(ε′) = delta/q."""
     if delta >= rate:
         return Enclosure(0.0, 0.0)
-    inner = curve.epsilon_at(delta / rate)
+    inner = _epsilon_near_one(curve, delta / rate)
     if rate == 1 or math.isinf(inner.upper):
         return inner
     with ctx.workprec(_PRECISION):
@@ -123,6 +124,13 @@ def amplified_epsilon(curve: PrivacyCurve, rate: Fraction, delta: Fraction) -> E
             for end in (inner.lower, inner.upper)
         )
     return Enclosure(max(low.lower, 0.0), high.upper)
+
+
+def _epsilon_near_one(curve: PrivacyCurve, delta: Fraction) -> Enclosure:
+    """Encloses ε(δ), and beyond the largest δ that is a target what lies between 0 and its ε."""
+    if delta <= MOST_DELTA:
+        return curve.epsilon_at(delta)
+    return Enclosure(0.0, curve.epsilon_at(MOST_DELTA).upper)
 
 
 def amplified_rates(

@@ -212,6 +212,20 @@ def test_as_it_is_printed_and_what_it_protects() -> None:
     assert users.poisson_sampled(rate="0.01").adjacency == dpv.AddRemove(user="name")
 
 
+@pytest.mark.parametrize("sigma", ["1", "0.05"])
+def test_a_delta_just_below_the_rate_is_a_target(sigma: str) -> None:
+    """As the double 1e-6 is below the decimal: the noise's own δ is next to 1 there."""
+    found = sampled(sigma, "1e-6").epsilon_at(1e-6)
+    assert found.lower == 0
+    assert found.upper <= sampled(sigma, "1e-6").epsilon_at("0.99999999999999e-6").upper
+
+
+@pytest.mark.parametrize("times", [1, 100])
+def test_the_least_delta_is_a_target_on_samples(times: int) -> None:
+    found = sampled("1", "0.5", times).epsilon_at("1e-300")
+    assert 30 < found.lower <= found.upper < math.inf
+
+
 def test_all_records_are_no_sample() -> None:
     curve = dpv.Gaussian(sigma=2)
     whole = curve.poisson_sampled(rate=1)
