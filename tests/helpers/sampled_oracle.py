@@ -348,7 +348,8 @@ class SampledOracle:
                 if bounds := self._direct(pair, delta, above=above):
                     found = [_root(bound, delta, scale, scale) for bound in bounds]
                     ends[above] = (min if above else max)(ends[above], max(found))
-        return ends[0], ends[1]
+        off = 2 * _ROOT * ends[1] + 8 * _UNIT * self.times  # of places of atoms, too
+        return max(ends[0] - off, 0.0), ends[1] + off
 
     def delta(self, epsilon: float, near: float) -> tuple[float, float]:
         """At least and at most δ(ε), which is about `near`."""
