@@ -1,36 +1,25 @@
 """Sequential audits: tests by betting, which may stop at any time.
 
-**The bet.** A claim (ε, δ) says of every event A and of both orders of two neighbours that
-p ≤ e^ε q + δ, where p and q are A's probabilities on its own side and on the other; and of the
-complement, 1 − q ≤ e^ε(1 − p) + δ. Both are lines p ≤ a·q + b (`two_sample_binomial.claim_lines`,
-rounded up). Let x be an output of the record and y one of the neighbour, drawn by separate
-releases, A an event and a, b a line for the record as its own side, and B, a′, b′ those for the
-neighbour. With stakes 0 ≤ λ < 1/(a + b) and 0 ≤ μ < 1/(a′ + b′)
+Bets are made on pairs of outputs, one of each side, in such a way that none wins in the mean where
+the claim is true (`_bets`); so a stake that became more than 1/α refutes it at level α, at any
+time. Of two known laws the likelihood ratio to the nearest pair of laws that keep the claim grows
+fastest; `benchmarks.sequential` prints how soon it would have been enough.
 
-    f(x) = 1 + λ·1[x in A] − μ(a′·1[x in B] + b′)  and  g(y) = 1 + μ·1[y in B] − λ(a·1[y in A] + b)
+**Scores.** Every output becomes a row of scores: its own values and their sum (or the mechanism's
+log-likelihood ratio). Of a single number the distance from a centre is a score too, which a change
+of scale shows in. Where outputs have as many values as the records, or as a row of them, they are
+also summed along the move from neighbour to record, which is known beforehand: the outputs, and for
+each value that comes often the places where it came. The centre, these values, and for outputs that
+aren't arrays of one shape the features (`features`) that are their values, are learned from a few
+draws that are never bet on.
 
-are positive. If the claim is true, their means add up to at most 2, so that the factor f(x)g(y) is
-of mean E f·E g ≤ ((E f + E g)/2)² ≤ 1, whatever the events, lines and stakes are, as long as they
-were chosen from *earlier* outputs alone. So the wealth, the product of all factors, is a
-non-negative supermartingale from 1, and by Ville's inequality passes 1/α with probability at most α
-**at any time**: looking after each pair is free. Of two known laws the likelihood ratio to the
-nearest pair of laws that keep the claim grows fastest, and is of this kind, a function of x times
-one of y: `benchmarks.sequential` prints how soon it would have been enough.
+**Bettors** learn from earlier scores (`_bettors`): one by events, and by odds several who expect
+strong or weak, plain or winding differences. Each begins with an equal part of the stake. They
+choose anew before each block; blocks grow in proportion to what was seen, so that the work stays
+linear.
 
-**The choice** only decides how fast a bug is found. Every output becomes a row of scores: its own
-values, their sum, and one linear score fitted to earlier outputs (or the mechanism's log-likelihood
-ratio). Of a single number the distance from a centre is a score too, which a change of scale shows
-in. The centre, and for outputs that aren't arrays of one shape the features (`features`) that are
-their values, are learned from a few draws that are never bet on. The linear score of each tenth of
-the earlier outputs is by weights of the others, as one that was fitted to it would promise too
-much. Before each block, thresholds are the quantiles of earlier scores, rates are estimated
-there and drawn together a little, and in each order the event and the line with the largest
-E ln(1 + λ(1[own output in A] − a·1[other output in A] − b)) are taken; then the two stakes of the
-largest estimated growth E ln f + E ln g (Kelly 1956), and of these a part. Blocks grow in
-proportion to what was seen, so that the work stays linear.
-
-**Round-off.** Slopes and intercepts are rounded up and factors down; a sum of n logarithms errs by
-less than n²·2⁻⁵⁰, which `_margin` takes off.
+**Round-off.** The logarithm of a factor is between −8 and 2, and a sum of n of them errs by less
+than n²·2⁻⁵⁰, which `_margin` takes off.
 """
 
 from __future__ import annotations
@@ -44,6 +33,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.attacks._bets import Bet, EventBet
+from dpverify.auditing.attacks._bettors import (
+    Basis,
+    Bettor,
+    EventBettor,
+    OddsBettor,
+    standardised,
+    waves,
+)
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BetEvidence, Finding, undrawn
@@ -63,19 +61,14 @@ Scores = NDArray[np.float64]
 
 CHUNK = 64
 """Pairs that share two streams of words, named by their place."""
-_QUANTILES = np.arange(1, 16) / 16
-_STAKES = np.arange(1, 40) / 40  # parts of the largest stake 1/(a + b)
-_CAUTION = 0.85  # part of the estimated best stake
-_DRAWN_TOGETHER = 4.0  # imaginary draws at the mean of both rates
-_LEAST_ALONE = 0.05  # of a column's variance: what it doesn't share with the others
-_ROUNDING = 2e-15  # of a factor that is at most 2, by half a dozen operations
-_PARTS = 10  # of few earlier outputs, each with a score that is fitted to the others
-_FEW = 1000  # of more of them no score learns what it shouldn't
-_UNSEEN = 6  # pairs before the first bet
 _GROWTH = 0.03  # of a block, relative to what was seen
 _MOST_COLUMNS = 64
 _INFINITE = 1e150  # stands for infinities, whose sums and differences are no scores
+_ENDS = -_INFINITE, _INFINITE
 _LAYOUT = 32  # draws on each side that say of what kind outputs are
+_FREQUENT = 1 / 20  # of all values of an output
+_ALONE = 2  # columns of a number alone
+_PLAIN, _WINDING, _EACH = waves(4, decay=1), waves(8), waves(2)
 
 
 def columns(outputs: NDArray[Any]) -> Scores:
@@ -163,21 +156,19 @@ def bet(
         If the mechanism can't be drawn from.
     """
     require(bool(lines), "lines", lines, "at least one")
-    like = None
+    like, moved = None, None
     if score is None:
         layout = sample_pair(mechanism, pair, config, "sequential layout", draws=_LAYOUT)
-        score, like = _scores_of(layout), layout[0]
-    bettor = _Bettor(np.array(lines, dtype=np.float64))
-    seen, wealth, silent = 0, 0.0, True
+        score, like, moved = _scores_of(layout), layout[0], _moved(pair, layout)
+    seen, silent = 0, True
     own = other = np.empty((0, 0))
     goal = math.log(1 / config.alpha)
-    current: _Bet | None = None
     for stop in _blocks(config.draws):
         while len(own) < stop:
             number = len(own) // CHUNK
             sides = _drawn(mechanism, pair, number, like, config)
             silent = silent and all(map(always_raises, sides))
-            scores = [_scored(mechanism, pair, side, score) for side in sides]
+            scores = [_scored(mechanism, pair, side, score, moved) for side in sides]
             if scores[0].shape != scores[1].shape or (
                 len(own) and own.shape[1:] != scores[0].shape[1:]
             ):
@@ -187,210 +178,63 @@ def bet(
                 )
             own = np.concatenate([own.reshape(-1, scores[0].shape[1]), scores[0]])
             other = np.concatenate([other.reshape(-1, scores[1].shape[1]), scores[1]])
-        current = bettor.choose(own[:seen], other[:seen])
-        for factor in [] if current is None else current.factors(own[seen:stop], other[seen:stop]):
-            wealth += math.log(factor)
-            seen += 1
-            if wealth >= goal + _margin(seen):
-                return _finding(pair, config.alpha, seen, wealth, current, refuted=True)
+        if seen == 0:
+            purse = _Purse(_bettors(lines, own.shape[1], moved))
+        wealth = purse.after(own[:stop], other[:stop], seen)
+        margins = _margin(np.arange(seen, stop) + 1)
+        (enough,) = np.nonzero(wealth >= goal + margins)
+        if enough.size:
+            first = int(enough[0])
+            return _finding(
+                pair, config.alpha, seen + first + 1, float(wealth[first]), purse, refuted=True
+            )
         seen = stop
     if silent:
         raise DrawError(f"{display_name(mechanism)} always raised, on the pair {pair.name!r}.")
-    return _finding(pair, config.alpha, seen, wealth, current, refuted=False)
+    return _finding(pair, config.alpha, seen, purse.wealth, purse, refuted=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Event:
-    """An event of the scores, and the line that the claim says of it.
+class _Purse:
+    """What bettors own together, who began with equal parts of one stake."""
 
-    It is {score > threshold} if `above`, else {score ≤ threshold}, of the column `column`.
-    """
-
-    column: int
-    threshold: float
-    above: bool
-    slope: float
-    base: float
-
-    def inside(self, scores: Scores) -> NDArray[np.bool_]:
-        """Which rows of scores are in the event."""
-        values = scores[:, self.column]
-        return values > self.threshold if self.above else values <= self.threshold
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bet:
-    """An event with the record as its own side, one with the neighbour, and their stakes.
-
-    `weights` make the fitted score of the last column.
-    """
-
-    events: tuple[_Event, _Event]
-    stakes: tuple[float, float]
-    growth: float
-    weights: Scores
-
-    def factors(self, own: Scores, other: Scores) -> list[float]:
-        first, second = self.events
-        sides = [_fitted(scores, self.weights) for scores in (own, other)]
-        f = _factor(first, second, *self.stakes, sides[0])
-        g = _factor(second, first, *self.stakes[::-1], sides[1])
-        factors: list[float] = ((f - _ROUNDING) * (g - _ROUNDING)).tolist()
-        return factors
+    def __init__(self, bettors: Sequence[Bettor]) -> None:
+        self.bettors = bettors
+        self.bets: list[Bet | None] = [None for _ in bettors]
+        self.logs = np.full(len(bettors), -math.log(len(bettors)))
 
     @property
-    def main(self) -> int:
-        """The order, of 0 and 1, in which more is at stake."""
-        return int(self.stakes[1] > self.stakes[0])
+    def wealth(self) -> float:
+        """Its logarithm."""
+        return float(np.logaddexp.reduce(self.logs))
 
-    def words(self) -> str:
-        """The event of that order, for a person."""
-        event = self.events[self.main]
-        fitted = 0 < self.weights.size == event.column
-        name = "the fitted score" if fitted else f"score {event.column}"
-        return f"{name} {'>' if event.above else '<='} {event.threshold:.6g}"
-
-
-def _factor(own: _Event, other: _Event, stake: Any, charged: Any, scores: Scores) -> Any:
-    """Of a side: what it wins on its own event, less what it is charged for the other's."""
-    won = stake * own.inside(scores)
-    return 1 + won - charged * (other.slope * other.inside(scores) + other.base)
-
-
-class _Bettor:
-    """Chooses bets on any of the lines from earlier scores."""
-
-    def __init__(self, lines: NDArray[np.float64]) -> None:
-        slope, base = lines.T[:, :, None]
-        stakes = _STAKES / (slope + base)
-        self.lines = lines
-        # Logarithms of the factor of one order for (own, other) inside: 10, 01, 11, 00.
-        self.logs = np.stack(
-            [
-                np.log1p(stakes * (inside - slope * outside - base))
-                for inside, outside in ((1, 0), (0, 1), (1, 1), (0, 0))
-            ]
-        ).reshape(4, -1)
-
-    def choose(self, own: Scores, other: Scores) -> _Bet | None:
-        """The bet of the largest estimated growth; None where none seems to grow."""
-        seen = len(own)
-        if seen < _UNSEEN:
-            return None
-        sides, weights = _with_fitted(own, other)
-        thresholds = np.quantile(np.concatenate(sides), _QUANTILES, axis=0)
-        low = [
-            np.stack(
-                [
-                    np.searchsorted(np.sort(scores[:, c]), thresholds[:, c], side="right")
-                    for c in range(scores.shape[1])
-                ],
-                axis=1,
-            )
-            for scores in sides
-        ]
-        # Not above and above, of both sides.
-        first, second = (np.stack([below, seen - below]) for below in low)
-        events = (
-            self._event(first, second, seen, thresholds),
-            self._event(second, first, seen, thresholds),
-        )
-        return _staked(events, sides, weights)
-
-    def _event(
-        self, hits: NDArray[Any], false_hits: NDArray[Any], seen: int, thresholds: Scores
-    ) -> _Event:
-        """The event and the line by which a bet in this order alone would grow most."""
-        # Of events that were counted alike, as those of bits between equal quantiles, the first.
-        events = np.sort(np.unique(hits * (seen + 1) + false_hits, return_index=True)[1])
-        p, q = _drawn_together(hits.ravel()[events], false_hits.ravel()[events], seen)
-        chances = np.stack([p * (1 - q), (1 - p) * q, p * q, (1 - p) * (1 - q)], axis=1)
-        growth = chances @ self.logs
-        event, choice = np.unravel_index(int(np.argmax(growth)), growth.shape)
-        above, place, column = np.unravel_index(int(events[event]), hits.shape)
-        slope, base = self.lines[int(choice) // _STAKES.size]
-        return _Event(
-            column=int(column),
-            threshold=float(thresholds[place, column]),
-            above=bool(above),
-            slope=float(slope),
-            base=float(base),
-        )
+    def after(self, own: Scores, other: Scores, seen: int) -> Scores:
+        """Logarithms of the wealth after each pair, with bets chosen from the `seen` first ones."""
+        self.bets = [bettor.choose(own[:seen], other[:seen]) for bettor in self.bettors]
+        logs = np.zeros((len(self.bets), len(own) - seen))
+        for bet, row in zip(self.bets, logs, strict=True):
+            if bet is not None:
+                row[:] = np.log(bet.factors(own[seen:], other[seen:]))
+        owned = self.logs[:, None] + logs.cumsum(axis=1)
+        self.logs = owned[:, -1]
+        wealth: Scores = np.logaddexp.reduce(owned, axis=0)
+        return wealth
 
 
-def _staked(events: tuple[_Event, _Event], sides: Sequence[Scores], weights: Scores) -> _Bet | None:
-    """The stakes on both events by which the wealth would have grown most; None for no growth."""
-    first, second = events
-    cells = [2 * first.inside(scores) + second.inside(scores) for scores in sides]
-    counts = [np.bincount(cell, minlength=4) for cell in cells]
-    p, q = _drawn_together(counts[0], counts[1], len(sides[0]))
-    in_first, in_second = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    parts = np.concatenate([[0.0], _STAKES])
-    stake = (parts / (first.slope + first.base))[:, None, None]
-    turned = (parts / (second.slope + second.base))[:, None]
-    f = 1 + stake * in_first - turned * (second.slope * in_second + second.base)
-    g = 1 + turned * in_second - stake * (first.slope * in_first + first.base)
-    growth = np.log(f) @ p + np.log(g) @ q
-    one, other = np.unravel_index(int(np.argmax(growth)), growth.shape)
-    if not growth[one, other] > 0:
-        return None
-    return _Bet(
-        events=events,
-        stakes=(_CAUTION * float(stake[one, 0, 0]), _CAUTION * float(turned[other, 0])),
-        growth=float(growth[one, other]),
-        weights=weights,
-    )
-
-
-def _drawn_together(first: NDArray[Any], second: NDArray[Any], seen: int) -> tuple[Any, Any]:
-    """Rates of counts on both sides, with a few draws of their mean added."""
-    pooled = _DRAWN_TOGETHER * (first + second) / (2 * seen)
-    return tuple((counts + pooled) / (seen + _DRAWN_TOGETHER) for counts in (first, second))
-
-
-def _with_fitted(own: Scores, other: Scores) -> tuple[list[Scores], Scores]:
-    """Scores with a fitted one, of each part by the other parts, and the weights of all."""
-    weights = _fit(own, other)
-    if weights.size == 0 or len(own) > _FEW:
-        return [_fitted(scores, weights) for scores in (own, other)], weights
-    fitted = np.empty((2, len(own)))
-    parts = np.arange(len(own)) % _PARTS
-    for part in range(_PARTS):
-        inside = parts == part
-        learned = _fit(own[~inside], other[~inside])
-        fitted[:, inside] = [scores[inside] @ learned for scores in (own, other)]
-    return [np.column_stack(both) for both in zip((own, other), fitted, strict=True)], weights
-
-
-def _fit(own: Scores, other: Scores) -> Scores:
-    """Weights of a linear score, in units of its spread: Fisher's, for columns of one factor.
-
-    What all columns have in common, as noise of one threshold, is taken out: correlations are those
-    of a model in which it is their mean.
-    """
-    if own.shape[1] <= 2:
-        return np.zeros(0)  # nothing to combine: a number, with its distance from the centre
-    centred = np.concatenate([own - own.mean(axis=0), other - other.mean(axis=0)])
-    spread = centred.std(axis=0)
-    spread[spread == 0] = 1.0
-    units = centred / spread
-    gap = (own.mean(axis=0) - other.mean(axis=0)) / spread
-    factor = units.mean(axis=1)
-    size = float(np.mean(factor**2))
-    loads = units.T @ factor / (len(factor) * size) if size else np.zeros(len(gap))
-    alone = np.maximum(1 - loads**2 * size, _LEAST_ALONE)
-    scaled = loads / alone
-    # The inverse of diag(alone) + size·loads loadsᵀ, by Sherman and Morrison.
-    weights = gap / alone - scaled * (scaled @ gap) * size / (1 + size * (loads @ scaled))
-    deviation = float((units @ weights).std())
-    fitted: Scores = weights / spread / (deviation or 1.0)
-    return fitted
-
-
-def _fitted(scores: Scores, weights: Scores) -> Scores:
-    if weights.size == 0:
-        return scores
-    return np.column_stack([scores, scores @ weights])
+def _bettors(lines: Sequence[Line], width: int, moved: _Moved | None) -> list[Bettor]:
+    """Who bets on scores of so many columns."""
+    against = np.array(lines, dtype=np.float64)
+    plain = width - (0 if moved is None else moved.width)
+    odds: list[tuple[slice, Basis, float]]
+    if plain <= _ALONE:
+        odds = [(slice(1), _PLAIN, 2.0), (slice(1), _WINDING, 0.25), (slice(1), _WINDING, 0.1)]
+    else:
+        odds = [(slice(plain), _EACH, 0.5)]
+    if moved is not None:
+        odds.append((slice(plain, width), standardised, 2.0))
+    return [
+        EventBettor(against, slice(plain)),
+        *(OddsBettor(against, *known) for known in odds),
+    ]
 
 
 def _scores_of(sides: tuple[NDArray[Any], NDArray[Any]]) -> Callable[[NDArray[Any]], Scores]:
@@ -413,6 +257,54 @@ def _scores_of(sides: tuple[NDArray[Any], NDArray[Any]]) -> Callable[[NDArray[An
     return scores
 
 
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """Sums of outputs along a move, of shape (values,), and of where frequent values stand."""
+
+    move: Scores
+    frequent: Scores
+
+    @property
+    def width(self) -> int:
+        return 1 + self.frequent.size
+
+    def __call__(self, outputs: NDArray[Any]) -> Scores:
+        """Of shape (draws, width); zeros for outputs that don't have as many values."""
+        if outputs.dtype == object or outputs[:1].size != self.move.size:
+            return np.zeros((len(outputs), self.width))
+        values = np.clip(outputs.reshape(len(outputs), -1).astype(np.float64), *_ENDS)
+        there = [values == value for value in self.frequent]
+        others = values if len(there) < 2 else np.where(np.any(there, axis=0), 0.0, values)
+        return np.column_stack([np.einsum("ij,j->i", part, self.move) for part in (others, *there)])
+
+
+def _moved(pair: Pair, sides: tuple[NDArray[Any], NDArray[Any]]) -> _Moved | None:
+    """The move from neighbour to record, where outputs have its shape or that of its rows."""
+    outputs = np.concatenate(sides)
+    size = outputs[:1].size
+    if outputs.dtype == object or size < 2:
+        return None
+    first, second = (_summed(side, size) for side in (pair.record, pair.neighbour))
+    if first is None or second is None:
+        return None
+    move: Scores = first - second
+    if not (np.isfinite(move).all() and move.any()):
+        return None
+    values, often = np.unique(outputs, return_counts=True)
+    frequent = values[often >= _FREQUENT * outputs.size].astype(np.float64)
+    return _Moved(move / np.max(np.abs(move)), frequent)
+
+
+def _summed(data: Any, size: int) -> Scores | None:
+    """A record of so many numbers, or the sum of such rows."""
+    if not isinstance(data, np.ndarray) or data.dtype.kind not in "biuf":
+        return None
+    if data.size == size:
+        return np.asarray(data.ravel(), dtype=np.float64)
+    rows = data.ndim == 2 and data.shape[1] == size
+    return np.asarray(data.sum(axis=0), dtype=np.float64) if rows else None
+
+
 def _drawn(
     mechanism: Mechanism, pair: Pair, number: int, like: NDArray[Any] | None, config: AuditConfig
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -427,8 +319,11 @@ def _scored(
     pair: Pair,
     outputs: NDArray[Any],
     score: Callable[[NDArray[Any]], Scores],
+    moved: _Moved | None,
 ) -> Scores:
     scores = np.asarray(score(outputs), dtype=np.float64).reshape(CHUNK, -1)
+    if moved is not None:
+        scores = np.column_stack([scores, moved(outputs)])
     if np.isnan(scores).any():
         raise DrawError(
             f"{display_name(mechanism)} released what has no score, on the pair {pair.name!r}: "
@@ -445,25 +340,34 @@ def _blocks(draws: int) -> Iterator[int]:
         yield end
 
 
-def _margin(seen: int) -> float:
-    return seen * seen * 2.0**-50 + 1e-12
+def _margin(seen: NDArray[np.int64]) -> Scores:
+    return np.asarray(seen.astype(np.float64) ** 2 * 2.0**-50 + 1e-12)
 
 
 def _finding(
-    pair: Pair, alpha: float, seen: int, wealth: float, bet: _Bet | None, *, refuted: bool
+    pair: Pair, alpha: float, seen: int, wealth: float, purse: _Purse, *, refuted: bool
 ) -> Finding:
     power: dict[str, Any] = {}
     evidence = BetEvidence(draws=seen, log_wealth=wealth)
-    if bet is None:
+    bets = [bet for bet in purse.bets if bet is not None]
+    if bets:
+        power["growth_per_pair"] = max(bet.growth for bet in bets)
+    elif not wealth:
         statement = f"no promising bet against the claim was found in {seen} pairs of outputs"
-    else:
-        event, line = bet.words(), bet.events[bet.main]
+    event = next((bet for bet in bets if isinstance(bet, EventBet)), None)
+    if event is not None:
+        line = event.events[event.main]
         evidence = replace(
-            evidence, event=event, swapped=bool(bet.main), slope=line.slope, intercept=line.base
+            evidence,
+            event=event.words(),
+            swapped=bool(event.main),
+            slope=line.slope,
+            intercept=line.base,
         )
-        power["growth_per_pair"] = bet.growth
+    if bets or wealth:
+        example = "" if event is None else f", as those on {event.words()},"
         statement = (
-            f"bets on {event} multiplied the stake by e^{wealth:.2f} in {seen} pairs of "
+            f"bets{example} multiplied the stake by e^{wealth:.2f} in {seen} pairs of "
             f"outputs; a true claim lets it pass {1 / alpha:.4g} with probability {alpha:.4g}"
         )
     return Finding(

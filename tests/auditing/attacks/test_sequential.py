@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.attacks.sequential import _Bet, _Event, bet, columns
+from dpverify.auditing.attacks._bets import Bet, Event, EventBet, OddsBet
+from dpverify.auditing.attacks.sequential import bet, columns
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.data.adjacency import Adjacency, Record
@@ -177,26 +178,103 @@ def test_infinities_of_both_signs_have_scores() -> None:
     assert scores[1].tolist() == [1.0, 2.0, 3.0]
 
 
-@given(st.lists(st.floats(0.05, 1), min_size=8, max_size=8), st.data())
-def test_no_bet_wins_on_average_where_the_claim_is_true(numbers: list[float], data: Any) -> None:
-    """By enumeration of both outputs, of four values each, whose laws keep ε = 1."""
+LAWS = st.lists(st.floats(0.05, 1), min_size=8, max_size=8)
+PLACES = np.arange(4.0)
+
+
+def wins(bet: Bet, numbers: list[float]) -> tuple[float, float]:
+    """The mean of its factor, and the least, by enumeration of two outputs of four values each.
+
+    The laws keep ε = 1.
+    """
     own = np.array(numbers[:4]) / sum(numbers[:4])
     other = own * np.exp(np.array(numbers[4:]) - 0.5)
     other /= other.sum()
+    factors = bet.factors(np.repeat(PLACES, 4)[:, None], np.tile(PLACES, 4)[:, None])
+    return float(np.outer(own, other).ravel() @ factors), float(factors.min())
+
+
+@given(LAWS, st.data())
+def test_no_bet_wins_on_average_where_the_claim_is_true(numbers: list[float], data: Any) -> None:
     (slope, base), *_ = claim_lines(1.0, 0.1)
     stakes = st.floats(0, 1 / (slope + base))
 
-    def event() -> _Event:
+    def event() -> Event:
         threshold, above = data.draw(st.sampled_from([0.0, 1.0, 2.0])), data.draw(st.booleans())
-        return _Event(column=0, threshold=threshold, above=above, slope=slope, base=base)
+        return Event(column=0, threshold=threshold, above=above, slope=slope, base=base)
 
-    bet = _Bet(
+    bet = EventBet(
         events=(event(), event()),
         stakes=(data.draw(stakes), data.draw(stakes)),
         growth=0.0,
         weights=np.zeros(0),
     )
-    places = np.arange(4.0)
-    factors = bet.factors(np.repeat(places, 4)[:, None], np.tile(places, 4)[:, None])
-    assert np.outer(own, other).ravel() @ factors <= 1
-    assert min(factors) > -1e-9
+    mean, least = wins(bet, numbers)
+    assert mean <= 1
+    assert least > -1e-9
+
+
+@given(LAWS, st.lists(st.floats(0, 1), min_size=4, max_size=4), st.data())
+def test_no_odds_win_on_average_where_the_claim_is_true(
+    numbers: list[float], shares: list[float], data: Any
+) -> None:
+    slope, base = data.draw(st.sampled_from([*ONE, *claim_lines(1.0, 0.1), *claim_lines(0.9, 0.2)]))
+    bet = OddsBet(
+        shares=lambda scores: np.array(shares)[scores[:, 0].astype(int)],
+        slope=slope,
+        base=base,
+        most=data.draw(st.floats(0, 1)) / (slope + 2 * base),
+        growth=0.0,
+    )
+    mean, least = wins(bet, numbers)
+    true = slope * np.exp(-1) >= 1 or base >= 0.2  # laws that keep ε = 1 keep these
+    assert mean <= 1 or not true
+    assert least > -1e-9
+
+
+@dataclass(frozen=True)
+class Above(Mechanism):
+    """Whether each of forty noisy answers is above a noisy threshold."""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return Record()
+
+    def privacy(self) -> PrivacyCurve:
+        return ApproxDP(epsilon=1)
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
+        u = ((rng.words(41) >> np.uint64(11)) + 0.5) * 2.0**-53
+        noise = np.log(u / (1 - u))
+        return np.asarray((np.asarray(records) + noise[:40] > noise[40])[None], dtype=float)
+
+
+def test_what_moves_is_known_beforehand() -> None:
+    """Bets along the move from one neighbour to the other need not learn where to look."""
+    ones = np.repeat([0.0, 1.0], 20)[None]
+    pair = Pair(name="halves", record=ones, neighbour=1 - ones)
+    config = AuditConfig(alpha=ALPHA, draws=100, seed=0)
+    needed = [
+        evidence_of(bet(Above(), pair, ONE, evolve(config, seed=seed))).draws for seed in range(3)
+    ]
+    assert np.median(needed) <= 30  # 22; 49 where they learn
+
+
+def test_a_shift_beneath_heavy_tails_is_found() -> None:
+    """Half of all outputs are nothing but noise, and the others' has no mean."""
+
+    @dataclass(frozen=True)
+    class Heavy(Laplace):
+        def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
+            u = ((rng.words(2) >> np.uint64(11)) + 0.5) * 2.0**-53
+            wild = 1e9 if u[0] < 0.5 else 1.0
+            noise = wild * math.tan(math.pi * (u[1] - 0.5))
+            return np.array([[float(np.asarray(records)[0, 0]) + noise]])
+
+    lines = claim_lines(0.05, 0.0)
+    config = AuditConfig(alpha=ALPHA, draws=400, seed=0)
+    needed = [
+        evidence_of(bet(Heavy(1.0), PAIR, lines, evolve(config, seed=seed))).draws
+        for seed in range(3)
+    ]
+    assert np.median(needed) <= 200  # 118; by events alone 400, and nothing found
