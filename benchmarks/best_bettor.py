@@ -18,8 +18,9 @@ test of level α, which finds the bug in half of its runs, a divergence of at le
 It can't be larger than that of the outputs, so the median of any test is at least the one over the
 other.
 
-Laws are those of outputs that were drawn, half of them on each side: of one with the ratio r = P/Q,
-P is 2r/(1 + r) and Q is 2/(1 + r) in units of an even share.
+Laws of sparse vector techniques are those of outputs that were drawn, half of them on each side: of
+one with the ratio r = P/Q, P is 2r/(1 + r) and Q is 2/(1 + r) in units of an even share. Those of
+a mean with noise of a noisy count are on intervals.
 """
 
 from __future__ import annotations
@@ -31,17 +32,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import logsumexp
-from scipy.stats import laplace
+from scipy.stats import laplace, norm
 
-from benchmarks.two_papers import EPSILON, Sparse
+from benchmarks.published import EPSILON, Sparse
 
-__all__ = ["best", "log_ratios", "nearest"]
+__all__ = ["best", "best_of", "log_law", "log_ratios", "mean_law", "nearest"]
 
 Array = NDArray[Any]
 _GRID = 2_000  # quantiles of the threshold's noise
 _OUTPUTS = 50_000  # that are drawn on each side
 _BLOCKS = 100  # of outputs, whose ratios are computed together
 _BETTORS = 2_001
+_COUNTS = 4_000  # quantiles of a noisy count
+_ENDS = np.sinh(np.linspace(-9, 9, 1_201)) + 0.25  # of intervals, closer next to the means
 
 
 def nearest(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:
@@ -66,9 +69,7 @@ def nearest(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:
 
 
 def log_ratios(technique: Sparse, sides: tuple[Array, Array], outputs: Array) -> Array:
-    """Ln P/Q of outputs of a sparse vector technique, for answers that are 0 or 1.
-
-    The noise of the threshold is integrated out over its quantiles.
+    """Ln P/Q of outputs of a sparse vector technique.
 
     Parameters
     ----------
@@ -76,19 +77,22 @@ def log_ratios(technique: Sparse, sides: tuple[Array, Array], outputs: Array) ->
     sides : the answers of both sides, of shape (k,)
     outputs : of shape (n, k), of a number for each answer
     """
-    scale = technique.scales[0] / technique.part / EPSILON
-    bars = technique.threshold + laplace.ppf((np.arange(_GRID) + 0.5) / _GRID, scale=scale)
-    first, second = (_log_law(technique, side, outputs, bars) for side in sides)
+    first, second = (log_law(technique, side, outputs) for side in sides)
     return np.asarray(first - second)
 
 
-def _log_law(technique: Sparse, answers: Array, outputs: Array, bars: Array) -> Array:
-    """Logarithms of probabilities, or densities, of the outputs, but for a factor of both sides."""
+def log_law(technique: Sparse, answers: Array, outputs: Array) -> Array:
+    """Logarithms of probabilities of the outputs; of densities but for a factor of both sides.
+
+    The noise of the threshold is integrated out over its quantiles.
+    """
+    scale = technique.scales[0] / technique.part / EPSILON
+    bars = technique.threshold + laplace.ppf((np.arange(_GRID) + 0.5) / _GRID, scale=scale)
     scale = technique.scales[1] / (1 - technique.part) / EPSILON
     passed = outputs > -1000 if technique.numeric else outputs == 1
     stopped = outputs == (-2000 if technique.numeric else -1)
     logs = np.zeros((len(outputs), _GRID))
-    for answer in (0.0, 1.0):
+    for answer in np.unique(answers):
         at = answers == answer
         if scale:
             below = laplace.logcdf(bars - answer, scale=scale)
@@ -104,7 +108,7 @@ def _log_law(technique: Sparse, answers: Array, outputs: Array, bars: Array) -> 
         told = np.where(passed, outputs, np.inf).min(axis=1)
         noise = np.where(passed, np.abs(outputs - answers), 0.0).sum(axis=1)
         logs = np.where(bars <= told[:, None], logs - noise[:, None] / scale, -np.inf)
-    return np.asarray(logsumexp(logs, axis=1))
+    return np.asarray(logsumexp(logs, axis=1)) - math.log(_GRID)
 
 
 def _together(chosen: Array, log: Array) -> Array:
@@ -113,24 +117,52 @@ def _together(chosen: Array, log: Array) -> Array:
     return np.asarray(often * np.where(often > 0, log, 0.0))
 
 
+def mean_law(rows: Array, epsilon: float, *, noise: str) -> Array:
+    """The law of a mean with noise of a noisy count, on intervals.
+
+    Parameters
+    ----------
+    rows : whose mean it is
+    epsilon : both scales are 2/ε, of the count's noise and over the noisy count
+    noise : "laplace" or "normal"
+    """
+    law = {"laplace": laplace, "normal": norm}[noise]
+    none = law.cdf(0, loc=len(rows), scale=2 / epsilon)  # noise without an end: no information
+    shares = none + (1 - none) * (np.arange(_COUNTS) + 0.5) / _COUNTS
+    counts = law.ppf(shares, loc=len(rows), scale=2 / epsilon)
+    below = law.cdf((_ENDS[:, None] - np.mean(rows)) * counts * epsilon / 2).mean(axis=1)
+    inside = (1 - none) * np.diff(np.concatenate([[0], below, [1]]))
+    return np.append(inside, none)
+
+
 def best(
     technique: Sparse, sides: tuple[Array, Array], *, epsilon: float, alpha: float, seed: int = 0
 ) -> tuple[float, float]:
-    """Pairs of outputs that half of the best bettors need, and what half of any test's runs need.
+    """`best_of` for a sparse vector technique, whose outputs are drawn by this seed.
 
     Parameters
     ----------
     technique, sides : as for `log_ratios`
-    epsilon : claimed, with δ = 0
-    alpha : level
-    seed : of what is drawn
     """
     rng = np.random.default_rng(seed)
     drawn = np.concatenate([technique(side, _OUTPUTS, rng) for side in sides])
     blocks = [log_ratios(technique, sides, part) for part in np.array_split(drawn, _BLOCKS)]
     ratios = np.concatenate(blocks)
     p, q = (1 / (1 + np.exp(-sign * ratios)) for sign in (1, -1))
-    p, q = p / p.sum(), q / q.sum()
+    return best_of(p / p.sum(), q / q.sum(), epsilon=epsilon, alpha=alpha, rng=rng)
+
+
+def best_of(
+    p: Array, q: Array, *, epsilon: float, alpha: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Pairs of outputs that half of the best bettors need, and what half of any test's runs need.
+
+    Parameters
+    ----------
+    p, q : two laws, of shape (outputs,), each with the sum 1
+    epsilon : claimed, with δ = 0
+    alpha : level
+    """
     one, other = nearest(p, q, epsilon)
     steps = np.log(np.maximum(p, 1e-300) / one), np.log(np.maximum(q, 1e-300) / other)
     least = -math.log(4 * alpha * (1 - alpha)) / 2 / float(p @ steps[0] + q @ steps[1])

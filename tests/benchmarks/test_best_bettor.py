@@ -11,8 +11,9 @@ from scipy.integrate import quad
 from scipy.optimize import LinearConstraint, minimize
 from scipy.stats import laplace
 
-from benchmarks.best_bettor import best, log_ratios, nearest
-from benchmarks.two_papers import EPSILON, Sparse
+from benchmarks.best_bettor import best, log_ratios, mean_law, nearest
+from benchmarks.published import EPSILON, Sparse
+from benchmarks.sequential import mean
 
 P, Q = np.array([0.6, 0.3, 0.1]), np.array([0.1, 0.4, 0.5])
 SIDES = (np.array([0.0, 1.0]), np.array([1.0, 0.0]))
@@ -101,3 +102,16 @@ def test_the_median_is_that_of_an_enumeration() -> None:
     median, least = best(technique, SIDES, epsilon=1.0, alpha=0.05)
     assert median == pytest.approx(math.log(20) / growth, rel=0.15)
     assert least == pytest.approx(-math.log(4 * 0.05 * 0.95) / 2 / growth, rel=0.05)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "normal"])
+def test_the_law_of_a_mean_is_that_of_its_outputs(noise: str) -> None:
+    rng, rows = np.random.default_rng(0), np.array([0.0, 1.0])
+    drawn = np.array([mean(rows, rng, noise=noise, epsilon=0.1, noisy=True) for _ in range(4_000)])
+    law = mean_law(rows, 0.1, noise=noise)
+    assert law.sum() == pytest.approx(1)
+    ends = np.sinh(np.linspace(-9, 9, 1_201)) + 0.25
+    sure = law[:-1].cumsum()[[550, 600, 650]]  # up to these ends
+    share = (drawn[:, None] <= ends[[550, 600, 650]]).mean(axis=0)
+    # Where the count isn't positive there is noise without an end, half of it on each side.
+    assert share == pytest.approx(sure + law[-1] / 2, abs=4 * 0.5 / math.sqrt(4_000))
