@@ -2,9 +2,9 @@
 
 **The bet.** A claim (ε, δ) says of every event A and of both orders of two neighbours that
 p ≤ e^ε q + δ, where p and q are A's probabilities on its own side and on the other; and of the
-complement, 1 − q ≤ e^ε(1 − p) + δ. Both are lines p ≤ a·q + b (`two_binomials.claim_lines`, rounded
-up). A function h with values in [0, c] is c times an average of the events {h > ct}, 0 ≤ t < 1, so
-that its means on both sides are as near: P h ≤ a·Q h + b·c.
+complement, 1 − q ≤ e^ε(1 − p) + δ. Both are lines p ≤ a·q + b (`two_sample_binomial.claim_lines`,
+rounded up). A function h with values in [0, c] is c times an average of the events {h > ct},
+0 ≤ t < 1, so that its means on both sides are as near: P h ≤ a·Q h + b·c.
 
 Let x be an output of the record and y one of the neighbour, drawn by separate releases; h with
 values in [0, c] and a, b a line for the record as the own side, and k, d and a′, b′ those for the
