@@ -81,7 +81,7 @@ def _shifted(row: Row, outputs: Array, *, scale: float) -> Array:
     """Laplace noise on some answers."""
     values = outputs.reshape(len(outputs), -1)
     first, second = (np.abs(values - side).sum(axis=1) for side in row.sides)
-    return (second - first) / scale
+    return np.asarray((second - first) / scale)
 
 
 def _sums(row: Row, outputs: Array) -> Array:
@@ -132,9 +132,10 @@ def _numbers(row: Row, outputs: Array) -> Array:
     """Of sparse vector techniques side by side."""
     parts = row.many.keywords["parts"] if isinstance(row.many, partial) else (row.many,)
     split = np.split(outputs, len(parts), axis=1)
-    return np.sum(
+    summed: Array = np.sum(
         [log_ratios(part, row.sides, each) for part, each in zip(parts, split, strict=True)], axis=0
     )
+    return summed
 
 
 def _fresh_numbers(row: Row, outputs: Array) -> Array:

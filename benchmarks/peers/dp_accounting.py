@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from functools import reduce
 
-from dp_accounting import get_epsilon_gaussian  # type: ignore[import-not-found]
-from dp_accounting.pld import privacy_loss_distribution as pld  # type: ignore[import-not-found]
+from dp_accounting import get_epsilon_gaussian
+from dp_accounting.pld import privacy_loss_distribution as pld
 
 from benchmarks.peers.protocol import Case, Method, serve
 

@@ -79,8 +79,8 @@ def dpverify(cell: Cell) -> list[float]:
 
 
 def dp_accounting(cell: Cell) -> list[float]:
-    from dp_accounting import NeighboringRelation  # type: ignore[import-not-found]
-    from dp_accounting.pld import (  # type: ignore[import-not-found]
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import (
         privacy_loss_distribution as pld,
     )
 
@@ -114,7 +114,7 @@ def dp_accounting(cell: Cell) -> list[float]:
 
 
 def prv_accountant(cell: Cell) -> list[float]:
-    import prv_accountant as prv  # type: ignore[import-not-found]
+    import prv_accountant as prv
 
     if cell.replaced:
         return [math.inf]
@@ -143,12 +143,12 @@ def prv_accountant(cell: Cell) -> list[float]:
 
 
 def autodp(cell: Cell) -> list[float]:
-    from autodp.mechanism_zoo import (  # type: ignore[import-not-found]
+    from autodp.mechanism_zoo import (
         GaussianMechanism,
         LaplaceMechanism,
         RandresponseMechanism,
     )
-    from autodp.transformer_zoo import (  # type: ignore[import-not-found]
+    from autodp.transformer_zoo import (
         AmplificationBySampling,
         Composition,
     )

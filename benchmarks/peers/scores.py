@@ -18,7 +18,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from jax_privacy.auditing import (  # type: ignore[import-not-found]
+from jax_privacy.auditing import (
     CanaryScoreAuditor,
     MultiSplit,
     Split,

@@ -90,7 +90,7 @@ def test_a_shrink_glances_first() -> None:
     def release(people: Any, rng: Any) -> float:
         nonlocal calls
         calls += 1
-        return sum(person["n"] >= 37 for person in people) + float(rng.laplace(scale=0.3))
+        return float(sum(person["n"] >= 37 for person in people) + rng.laplace(scale=0.3))
 
     people = Table({"n": Integers(0, 100), "m": Integers(0, 9)}, rows=5)
     words: Any = {"epsilon": 1, "adjacency": Replace(), "domain": people, "workers": 1}

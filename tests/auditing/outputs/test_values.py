@@ -184,8 +184,8 @@ def test_other_draws_have_no_part_in_an_output() -> None:
     """Alone, among numbers, or beside another kind: the same leaves, hence the same features."""
     for odd in (None, "x", [1, 2, 3], math.nan, {"a": 1}, 2**70, frozenset("a")):
         for output in (1.5, 3, True, [1.0, 2.0], (4, 5), np.array([6, 7]), 2.0**60, {"b"}):
-            alone = Drawn.of([kept(output)], MECHANISM, PAIR, 0)
-            among = Drawn.of([kept(output), kept(odd)], MECHANISM, PAIR, 0)
+            alone = Drawn.of([kept(output)], MECHANISM, PAIR, 0, [])
+            among = Drawn.of([kept(output), kept(odd)], MECHANISM, PAIR, 0, [])
             assert alone.values()[0] == among.values()[0]
             both, _ = joined([alone, alone, among, alone])
             assert value_of(both[0]) == alone.values()[0]
@@ -409,7 +409,7 @@ def test_what_python_tells_apart_is_told_apart(name: str) -> None:
     """By itself, stacked with others of its kind, and stacked with the other."""
     own, other = (kept(output) for output in TOLD_APART[name])
     assert value_of(own).leaves != value_of(other).leaves
-    sides = [Drawn.of([each] * 6, MECHANISM, PAIR, 0) for each in (own, other)]
+    sides = [Drawn.of([each] * 6, MECHANISM, PAIR, 0, []) for each in (own, other)]
     learned = features(np.concatenate(joined(sides)))
     told, otherwise = (learned.matrix(side) for side in joined(sides))
     assert not np.array_equal(told, otherwise)
