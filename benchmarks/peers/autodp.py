@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from autodp import dp_bank, mechanism_zoo  # type: ignore[import-not-found]
-from autodp.transformer_zoo import (  # type: ignore[import-not-found]
+from autodp import dp_bank, mechanism_zoo
+from autodp.transformer_zoo import (
     ComposeAFA,
     ComposeGaussian,
     Composition,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import prv_accountant  # type: ignore[import-not-found]
+import prv_accountant
 
 from benchmarks.peers.protocol import Case, Method, serve
 
