@@ -39,7 +39,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bet", "Event", "EventBet", "OddsBet", "factor", "stakes"]
+__all__ = ["Bet", "Event", "EventBet", "OddsBet", "factor", "stakes", "with_fitted"]
 
 Scores = NDArray[np.float64]
 _ROUNDING = 2e-15  # of a factor that is at most 2, by half a dozen operations
@@ -78,7 +78,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventBet:
+class EventBet(Bet):
     """An event with the record as its own side, one with the neighbour, and their stakes.
 
     `weights` make the fitted score of the last column.
@@ -124,7 +124,7 @@ def with_fitted(scores: Scores, weights: Scores) -> Scores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OddsBet:
+class OddsBet(Bet):
     """The bet of a share π of the record's outputs among outputs alike.
 
     Attributes
