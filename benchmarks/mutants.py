@@ -237,12 +237,11 @@ def main() -> None:
         survives = partial(_survives, copy, path, number, reached, tests)
         if kept.get(f"{given.seed}/{path}/{number}", survives):
             before, after = change(sources[path], number)
-            excused += (path.as_posix(), before, after) in reasons
-            if (path.as_posix(), before, after) not in reasons:
-                alive += 1
-                print(
-                    f"{path}:{where[0]}, {len(tests)} tests\n  - {before}\n  + {after}", flush=True
-                )
+            if (path.as_posix(), before, after) in reasons:
+                excused += 1
+                continue
+            alive += 1
+            print(f"{path}:{where[0]}, {len(tests)} tests\n  - {before}\n  + {after}", flush=True)
     killed = 1 - alive / (given.count - excused)
     print(f"{killed:.1%} of {given.count - excused} mutants killed; {excused} more are harmless")
     sys.exit(killed < LEAST)

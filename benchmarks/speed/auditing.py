@@ -27,7 +27,7 @@ from benchmarks.peers.install import UNPUBLISHED, installed
 from benchmarks.peers.sniper import Draw, snipe
 from benchmarks.speed.table import REPETITIONS, Row
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.attacks.black_box import COUNTED
+from dpverify.auditing.attacks.base import COUNTED
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.samples import CHUNK, one_side, sample_pair
 from dpverify.auditing.targets.functions import adapt

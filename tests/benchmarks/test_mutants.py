@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
-from benchmarks.mutants import mirroring, mutant, places
+from benchmarks.mutants import harmless, mirroring, mutant, places
 from tests.helpers.paths import ROOT
 
 SOURCE = '''"""Docstrings stay."""
@@ -75,3 +76,13 @@ def test_the_tests_are_of_the_folder_that_mirrors_the_files() -> None:
     ):
         assert mirroring(Path(source)) == tests
         assert (ROOT / tests).is_dir()
+
+
+def test_lines_of_harmless_mutants_are_there() -> None:
+    """A line that was changed is another one, of which the reason says nothing."""
+    lines = {
+        file: set(map(str.strip, ast.unparse(ast.parse((ROOT / file).read_text())).splitlines()))
+        for file in {file for file, *_ in harmless()}
+    }
+    assert [(file, before) for file, before, _ in harmless() if before not in lines[file]] == []
+    assert all(before != after and why for (_, before, after), why in harmless().items())

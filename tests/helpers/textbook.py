@@ -15,8 +15,8 @@ from scipy.special import ndtri
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.auditing.attacks.base import Target
-from dpverify.auditing.attacks.black_box import COUNTED, BlackBoxAttack
+from dpverify.auditing.attacks.base import COUNTED, Target
+from dpverify.auditing.attacks.black_box import BlackBoxAttack
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.samples import sample_pair
 from dpverify.auditing.statistics.two_sample_binomial import Counts

@@ -41,7 +41,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._scores import Score, learned
-from dpverify.auditing.attacks.base import COUNTED, Attack, Target, counted
+from dpverify.auditing.attacks.base import Attack, Target, counted
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding, undrawn
 from dpverify.auditing.outputs.arrays import Drawn, raised_in
@@ -54,7 +54,7 @@ from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Pair, WhiteBox
 
-__all__ = ["COUNTED", "BlackBoxAttack", "Choice", "choose", "chosen"]
+__all__ = ["BlackBoxAttack", "Choice", "choose", "chosen"]
 
 _TRAINING = "black-box training"
 _CAUTION = 3.5  # standard errors, in the choice of the event

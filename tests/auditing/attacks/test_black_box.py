@@ -17,8 +17,8 @@ import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks import _scores
-from dpverify.auditing.attacks import black_box as blackbox
 from dpverify.auditing.attacks._scores import _inequality
+from dpverify.auditing.attacks.base import COUNTED
 from dpverify.auditing.attacks.black_box import BlackBoxAttack, choose
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding
@@ -97,7 +97,7 @@ def test_the_counts_are_those_of_the_event() -> None:
     assert isinstance(finding.evidence, EventEvidence)
     words, sign, threshold = finding.evidence.event.split()
     assert words == "output[0]"
-    sides = sample_pair(LAPLACE.mechanism, PAIR, AuditConfig(draws=1500, seed=4), blackbox.COUNTED)
+    sides = sample_pair(LAPLACE.mechanism, PAIR, AuditConfig(draws=1500, seed=4), COUNTED)
     own, other = sides if finding.evidence.own_side == "record" else sides[::-1]
     for side, count in ((own, "hits"), (other, "false_hits")):
         # The threshold is a training output, told to six digits; no counted one is that near.
@@ -108,7 +108,7 @@ def test_the_counts_are_those_of_the_event() -> None:
 def test_training_and_counted_draws_are_different() -> None:
     first, second = (
         sample_pair(LAPLACE.mechanism, PAIR, AuditConfig(draws=50, seed=1), kind)
-        for kind in (blackbox.COUNTED, "black-box training")
+        for kind in (COUNTED, "black-box training")
     )
     assert not np.intersect1d(first[0], second[0]).size
     assert not np.intersect1d(first[0], first[1] - 1).size
