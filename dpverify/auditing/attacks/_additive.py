@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.features import Matrix
 
-__all__ = ["Additive", "additive"]
+__all__ = ["Additive", "additive", "atoms", "sample"]
 
 Floats = NDArray[np.float64]
 
@@ -112,23 +112,22 @@ def _made(parts: Sequence[_Part], matrix: Matrix) -> NDArray[np.float32]:
 
 def _parts(own: Matrix, other: Matrix, order: Sequence[int]) -> tuple[_Part, ...]:
     """Parts of as many columns as there is room for, in the columns' own order."""
-    sides = [side[:: -(-len(side) // _SAMPLE)] for side in (own, other)]
-    sample = np.concatenate(sides).astype(np.float64)
-    atoms = {column: _atoms(sample[:, column]) for column in order[:_MOST]}
+    rows = sample(own, other)
+    frequents = {column: atoms(rows[:, column]) for column in order[:_MOST]}
     chosen: list[int] = []
     room = _MOST
-    for column, (frequent, smooth) in atoms.items():
+    for column, (frequent, smooth) in frequents.items():
         room -= len(frequent) + (len(_KNOTS) - 1) * smooth
         if room < 0:
             break
         chosen.append(column)
     chosen.sort()
-    before = _predicted(sample, [c for c in chosen if atoms[c][1] and not atoms[c][0]])
+    before = _predicted(rows, [c for c in chosen if frequents[c][1] and not frequents[c][0]])
     parts = []
     for column in chosen:
-        frequent, smooth = atoms[column]
+        frequent, smooth = frequents[column]
         others, weights = before.get(column, ((), np.zeros(0)))
-        values = sample[:, column] - sample[:, others] @ weights
+        values = rows[:, column] - rows[:, others] @ weights
         rest = values[~np.isin(values, frequent)] if frequent else values
         knots = np.unique(np.quantile(rest, _KNOTS)) if smooth else np.zeros(0)
         parts.append(
@@ -137,7 +136,14 @@ def _parts(own: Matrix, other: Matrix, order: Sequence[int]) -> tuple[_Part, ...
     return tuple(parts)
 
 
-def _atoms(values: Floats) -> tuple[tuple[float, ...], bool]:
+def sample(own: Matrix, other: Matrix) -> Floats:
+    """Some outputs of both sides, evenly spaced."""
+    return np.concatenate([side[:: -(-len(side) // _SAMPLE)] for side in (own, other)]).astype(
+        np.float64
+    )
+
+
+def atoms(values: Floats) -> tuple[tuple[float, ...], bool]:
     """Frequent values, and whether there are enough others; one less where there are none."""
     distinct, counts = np.unique(values, return_counts=True)
     best = np.argsort(-counts, kind="stable")[: _ATOMS + 1]

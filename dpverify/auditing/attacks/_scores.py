@@ -6,11 +6,12 @@ an audit's level as long as the draws that are counted are others; a bad choice 
 Every score learns from all training outputs: what shows once in 10,000 draws is not in the first
 5,000. Time and memory grow in proportion to the draws.
 
-They order the outputs, by likelihood ratio if they could. Of one column: its value, its
-distance from the median, and the likelihood ratio of two histograms. Of whole outputs that came
-more than once: how often on each side. Of many columns: those of the columns that differ most, the
-root mean square of all, Fisher's linear discriminant, and log odds that are a sum over columns
-(`_additive`). With scikit-learn installed, an ensemble of trees as well.
+They order the outputs, by likelihood ratio if they could. Of one column: its value, also with all
+flags put at one end, its distance from the median, and the likelihood ratio of two histograms. Of
+whole outputs that came more than once: how often on each side. Of many columns: those of the
+columns that differ most, the root mean square of all, Fisher's linear discriminant, and log odds
+that are a sum over columns (`_additive`). With scikit-learn installed, an ensemble of trees as
+well.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.attacks._additive import Additive, additive
+from dpverify.auditing.attacks._additive import Additive, additive, atoms, sample
 from dpverify.auditing.outputs.features import Matrix, Truth
 
 __all__ = ["Score", "learned"]
@@ -73,6 +74,7 @@ def learned(
     for column in columns:
         values = own[:, column].astype(np.float64), other[:, column].astype(np.float64)
         if np.unique(values[0]).size > 2:
+            scores += _Unflagged.all_of(names[column], column, *values)
             scores.append(_Distance.of(names[column], column, *values))
             scores.append(_Histogram.of(names[column], column, *values))
     repeated = _Repeated.of(own, other)
@@ -105,6 +107,51 @@ class _Column:
     def event(self, threshold: float, *, above: bool) -> str:
         """An inequality."""
         return _inequality(self.name, threshold, above=above)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unflagged:
+    """The value of one column whose flags, such as −1000, are taken for one of its ends.
+
+    So a small answer has an event of its own, although what says that there is none is smaller.
+    """
+
+    fitted: ClassVar[bool] = False
+    name: str
+    column: int
+    flags: tuple[float, ...]
+    end: float
+
+    @classmethod
+    def all_of(
+        cls, name: str, column: int, own: NDArray[np.float64], other: NDArray[np.float64]
+    ) -> list[_Unflagged]:
+        """One for each end that some flag isn't at."""
+        values = sample(own, other)
+        flags, smooth = atoms(values)
+        if not flags or not smooth:
+            return []
+        rest = values[~np.isin(values, flags)]
+        ends = [(math.inf, min(flags) < rest.max()), (-math.inf, max(flags) > rest.min())]
+        return [
+            cls(name=name, column=column, flags=flags, end=end)
+            for end, elsewhere in ends
+            if elsewhere
+        ]
+
+    def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
+        values = matrix[:, self.column].astype(np.float64)
+        values[np.isin(values, self.flags)] = self.end
+        return values
+
+    def event(self, threshold: float, *, above: bool) -> str:
+        """An inequality, and whether flags are inside."""
+        flags = " or ".join(f"{flag:.6g}" for flag in sorted(self.flags))
+        inside = (self.end > 0) == above
+        if math.isinf(threshold) and inside:
+            return f"{self.name} is {flags}"
+        told = _inequality(self.name, threshold, above=above)
+        return f"{told}, or is {flags}" if inside else f"{told}, and isn't {flags}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

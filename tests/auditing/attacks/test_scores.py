@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._scores import Score, learned
+from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.outputs.features import features
 
 
@@ -138,6 +140,31 @@ def test_flags_are_no_numbers() -> None:
         for name in ("additive", "shared", "linear")
     ]
     assert min(gaps[:2]) > gaps[2] + 0.1
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["flags below", "flags above"])
+def test_answers_next_to_flags_have_events_of_their_own(sign: int) -> None:
+    rng = np.random.default_rng(10)
+    flags = rng.choice([-1000.0, -2000.0], (2, 8000, 1))
+    answers = rng.uniform(0, 10, flags.shape)
+    answers[0, ::2] /= 10  # smaller answers tell more than larger ones
+    own, other = sign * np.where(rng.random(flags.shape) < 0.9, flags, answers)
+    choice = choose(own[:4000], other[:4000])
+    assert "and isn't" in choice.event
+    threshold = choice.threshold
+    for outputs in (own[4000:], other[4000:]):
+        said = (np.abs(outputs) < 100) & (sign * outputs <= sign * threshold)
+        assert choice.hits(outputs) == said.sum()
+
+
+def test_flags_are_named_where_they_are_inside() -> None:
+    values = np.where(np.arange(1000) % 2, -1000.0, np.arange(1000))[:, None]
+    told = {
+        score.event(threshold, above=above)
+        for score in learned(values, values, ["x"])
+        for threshold, above in ((math.inf, True), (7.0, True), (7.0, False))
+    }
+    assert {"x is -1000", "x ≥ 7, or is -1000", "x ≤ 7, and isn't -1000"} <= told
 
 
 def test_sums_are_taken_apart_and_what_is_alike_is_learned_from_all() -> None:
