@@ -5,9 +5,9 @@ limit of ε. Nobody can do better on average than by an event {P/Q ≥ t}, or by
 neighbour, with the t of the largest limit: so much is there to be found at all. Its t is searched
 by the delta method, and the limit is that of the expected counts.
 
-Laws with few outputs are computed. Of others the ratio P/Q is, on outputs that were drawn, half of
-them on each side: of an output with the ratio r, r/(1 + r) and 1/(1 + r) of its share are P's and
-Q's, so that both probabilities of an event err alike, and hardly their ratio.
+Laws with few outputs, or of one number, are computed. Of others the ratio P/Q is, on outputs that
+were drawn, half of them on each side: of an output with the ratio r, r/(1 + r) and 1/(1 + r) of its
+share are P's and Q's, so that both probabilities of an event err alike, and hardly their ratio.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from scipy.special import logsumexp, ndtri
+from scipy.special import expit, logsumexp, ndtri
 from scipy.stats import binom, expon, laplace
 
 from benchmarks.best_bettor import log_law, log_ratios
@@ -28,7 +28,7 @@ __all__ = ["best", "laws"]
 
 _OUTPUTS = 25_000  # that are drawn on each side
 _BLOCKS = 200  # of outputs, whose ratios are computed together
-_GRID = 2_000  # quantiles of a threshold's noise, and steps of a sum
+_GRID = 2_000  # quantiles of noise
 
 
 def best(row: Row, draws: int, alpha: float) -> float:
@@ -88,16 +88,14 @@ def _sums(row: Row, outputs: Array) -> Array:
     return _shifted(row, np.diff(outputs, axis=1, prepend=0.0), scale=1 / EPSILON)
 
 
-def _maximum(row: Row, outputs: Array, *, noise: str) -> Array:
-    """Of five equal answers."""
+def _maximum(row: Row, *, noise: str) -> tuple[Array, Array]:
+    """Of the largest of five equal noisy answers, between quantiles of either side."""
     law = {"laplace": laplace, "exponential": expon}[noise]
-
-    def log(answer: float) -> Array:
-        at = {"loc": answer, "scale": 2 / EPSILON}
-        return np.asarray(law.logpdf(outputs, **at) + 4 * law.logcdf(outputs, **at))
-
-    with np.errstate(invalid="ignore"):
-        return log(row.sides[0][0]) - log(row.sides[1][0])
+    answers = [side[0] for side in row.sides]
+    at = law.ppf(expit(np.linspace(-20, 20, _GRID)) ** (1 / 5), scale=2 / EPSILON)
+    edges = np.unique([-np.inf, *np.add.outer(answers, at).flat, np.inf])
+    p, q = (np.diff(law.cdf(edges, loc=answer, scale=2 / EPSILON) ** 5) for answer in answers)
+    return p, q
 
 
 def _places(row: Row, *, noise: str) -> tuple[Array, Array]:
@@ -164,6 +162,8 @@ _FINITE: dict[str, Callable[[Row], tuple[Array, Array]]] = {
     "TruncatedGeometric": _geometric,
     "ReportNoisyMax1": partial(_places, noise="laplace"),
     "ReportNoisyMax2": partial(_places, noise="exponential"),
+    "ReportNoisyMax3": partial(_maximum, noise="laplace"),
+    "ReportNoisyMax4": partial(_maximum, noise="exponential"),
     **dict.fromkeys(("SVT1", "SVT2", "SVT4", "SVT5", "SVT6"), _sparse),
     "Rappor": partial(_bits, agreeing=0.5125),
     "OneTimeRappor": partial(_bits, agreeing=0.525),
@@ -172,8 +172,6 @@ _RATIOS: dict[str, Callable[[Row, Array], Array]] = {
     "LaplaceMechanism": partial(_shifted, scale=1 / EPSILON),
     "NoisyHist1": partial(_shifted, scale=10),
     "NoisyHist2": partial(_shifted, scale=0.1),
-    "ReportNoisyMax3": partial(_maximum, noise="laplace"),
-    "ReportNoisyMax4": partial(_maximum, noise="exponential"),
     **dict.fromkeys(("SVT3", "SVT34Parallel"), _numbers),
     "LaplaceParallel": partial(_shifted, scale=200),
     "PrefixSum": _sums,

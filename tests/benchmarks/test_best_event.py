@@ -51,3 +51,15 @@ def test_the_limit_of_laplace_noise() -> None:
     assert best(named("LaplaceMechanism"), 10**6, 0.1) == pytest.approx(
         0.1 - 1.2816 * error, abs=3e-4
     )
+
+
+@pytest.mark.parametrize("threshold", [2.5, 3.0, 5.0])
+def test_rare_events_of_a_maximum_are_by_its_law(threshold: float) -> None:
+    """Of a million draws 22, 52 and 530 on one side, 2, 8 and 196 on the other: too few to draw."""
+    p, q = laws(named("ReportNoisyMax4"))
+    p, q = p[p + q > 0], q[p + q > 0]
+    with np.errstate(divide="ignore"):
+        order = np.argsort(np.log(q) - np.log(p))
+    hits, false_hits = ((1 - np.exp(-(threshold - answer) / 20)) ** 5 for answer in (0, 1))
+    summed = np.cumsum(q[order]), np.cumsum(p[order])
+    assert np.interp(false_hits, *summed) == pytest.approx(hits, rel=0.01)
