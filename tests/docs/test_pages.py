@@ -207,6 +207,23 @@ def test_headline_numbers() -> None:
     assert f"at least one kind of audit | [{bugs}]" in readme
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "(?:release of 5,000 .*? signs?|release of 5,000 .*?|randomized response .*?)"
+        r" \| .* \| textbook doubles",
+        "Gaussian, .*, secure words included .* numpy, inexact and replayable",
+    ],
+)
+def test_headline_times(rows: str) -> None:
+    """The README's ranges are those of the benchmarks' page."""
+    measured = (ROOT / "docs/benchmarks.md").read_text("utf-8")
+    ratios = re.findall(rf"^\| {rows} \| [\d.]+ \| ([\d.]+) \|", measured, flags=re.MULTILINE)
+    least, most = (f"{end(map(float, ratios)):.2f}" for end in (min, max))
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"[{least} to {most} times]" in readme
+
+
 def anchors(page: Path) -> set[str]:
     """Of headings, as both GitHub and mkdocs make them."""
     text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
