@@ -25,7 +25,7 @@ def _read(value: object) -> Fraction:
     except ZeroDivisionError:
         number = None
     if number is None or exact_string(number) != text:
-        raise ValueError("must be an exact number in its one form, as certify writes it")
+        raise ValueError("must be an exact number in canonical form, as certify writes it")
     return number
 
 

@@ -11,5 +11,5 @@ def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; with a key twice it is refused, as readers differ in which value they take."""
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise ValueError("an object has one key twice")
+        raise ValueError("an object has the same key twice")
     return made

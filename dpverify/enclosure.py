@@ -361,8 +361,9 @@ def _require_usual_doubles() -> None:
     nearest = 1.0 + _HALF_A_UNIT == 1.0 < 1.0 + 1.5 * _HALF_A_UNIT
     if not (nearest and _SMALLEST_NORMAL * 0.5 * 2.0 == _SMALLEST_NORMAL):
         raise NumericalError(
-            "this process has other doubles than those of IEEE 754 (rounding to nearest, with "
-            "subnormals): no bound is proven. A library may have set that: load dpverify without."
+            "the doubles of this process aren't those of IEEE 754 (rounding to nearest, with "
+            "subnormals), so that no bound is proven. A library may have changed that: load "
+            "dpverify without it."
         )
 
 

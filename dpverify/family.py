@@ -196,7 +196,7 @@ class MechanismFamily:
         for name, value in values.items():
             if value is None:
                 raise ConfigurationError(
-                    f"{self.name} needs {name}: it takes {takes} beside its name."
+                    f"{self.name} needs {name}: it takes {takes} besides its name."
                 )
         return {name: known[name].read(value, values) for name, value in values.items()}
 

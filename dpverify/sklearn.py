@@ -162,8 +162,8 @@ released before, or stand here twice. It spends 2 once more for each.
                 "again",
                 self.again,
                 f"True to release rows again: {before} of {len(digests)} were released before, "
-                "or stand here twice",
-                f"It spends {self._spends} once more for each.",
+                "or occur twice here",
+                f"For each of them that spends {self._spends} once more.",
             )
         released = self.mechanism_.release(X)
         step = self.mechanism_.step()

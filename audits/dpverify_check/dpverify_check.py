@@ -171,11 +171,11 @@ def read_json(content: bytes) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) != len(pairs):
-            raise BadInputError("an object has one key twice")
+            raise BadInputError("an object has the same key twice")
         return made
 
     def refuse(name: str) -> None:
-        raise BadInputError(f"{name} is not a number of JSON")
+        raise BadInputError(f"{name} is not a JSON number")
 
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=once, parse_constant=refuse)
@@ -199,7 +199,7 @@ def canonical_json(value: Any) -> bytes:
             return part
         if isinstance(part, int) and abs(part) <= MAX_SEED:
             return part
-        raise ValueError(f"{part!r} has no place in a certificate")
+        raise ValueError(f"{part!r} doesn't belong in a certificate")
 
     text = json.dumps(ordered(value), ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8")
@@ -247,13 +247,13 @@ def exact_number(text: Any) -> Fraction:
         If it isn't one.
     """
     if not isinstance(text, str) or not _EXACT.fullmatch(text):
-        raise ValueError("is no exact number")
+        raise ValueError("is not an exact number")
     try:
         value = Fraction(text)
     except ZeroDivisionError:
-        raise ValueError("is no exact number") from None
+        raise ValueError("is not an exact number") from None
     if exact_string(value) != text:
-        raise ValueError("is no exact number in its one form")
+        raise ValueError("is not an exact number in canonical form")
     return value
 
 
@@ -265,7 +265,7 @@ Shape = Any
 
 def _text(value: Any) -> None:
     if not isinstance(value, str):
-        raise ValueError("is no text")
+        raise ValueError("is not text")
 
 
 def _flag(value: Any) -> None:
@@ -276,14 +276,14 @@ def _flag(value: Any) -> None:
 def _whole(low: int = 0, high: int = MAX_SEED) -> Callable[[Any], None]:
     def shape(value: Any) -> None:
         if type(value) is not int or not low <= value <= high:
-            raise ValueError(f"is no whole number from {low} to {high}")
+            raise ValueError(f"is not a whole number from {low} to {high}")
 
     return shape
 
 
 def _integer(value: Any) -> None:
     if type(value) is not int:
-        raise ValueError("is no whole number")
+        raise ValueError("is not a whole number")
 
 
 def _one_of(*values: Any) -> Callable[[Any], None]:
@@ -306,7 +306,7 @@ def _nine(value: Any) -> None:
     """A statistic: nine significant digits in their one form."""
     _text(value)
     if f"{float(value):.9g}" != value:
-        raise ValueError("is no number of nine significant digits in its one form")
+        raise ValueError("is not a number of nine significant digits in canonical form")
 
 
 def _maybe(inner: Shape) -> Callable[[Any], None]:
@@ -316,7 +316,7 @@ def _maybe(inner: Shape) -> Callable[[Any], None]:
 def _map(inner: Shape, keys: Shape = _text) -> Callable[[Any], None]:
     def shape(value: Any) -> None:
         if not isinstance(value, dict):
-            raise ValueError("is no object")
+            raise ValueError("is not an object")
         for key, part in value.items():
             keys(key)
             fits(part, inner, key)
@@ -331,7 +331,7 @@ def _either(*shapes: Shape) -> Callable[[Any], None]:
                 return fits(value, one, "")
             except ValueError:
                 continue
-        raise ValueError("has none of the forms that it may have")
+        raise ValueError("has none of the allowed forms")
 
     return shape
 
@@ -343,7 +343,7 @@ def _exact(value: Any) -> None:
 def _own_words(value: Any) -> None:
     _text(value)
     if not 1 <= len(value) <= 200 or " ".join(value.split()) != value:
-        raise ValueError("is not of 1 to 200 characters with single spaces between words")
+        raise ValueError("must be 1 to 200 characters, with single spaces between words")
 
 
 _COUNT = _whole()
@@ -377,12 +377,12 @@ def _label(value: Any) -> None:
 def _several(value: Any) -> None:
     fits(value, [_label], "")
     if not 2 <= len(value) <= 4096:
-        raise ValueError("has not 2 to 4096 entries")
+        raise ValueError("must have 2 to 4096 entries")
 
 
 def _day(value: Any) -> None:
     if not isinstance(value, str) or date.fromisoformat(value).isoformat() != value:
-        raise ValueError("is no date as 2020-01-31")
+        raise ValueError("is not a date such as 2020-01-31")
 
 
 def _column(value: Any) -> None:
@@ -538,14 +538,14 @@ def fits(value: Any, shape: Shape, where: str) -> None:
     try:
         if isinstance(shape, dict):
             if not isinstance(value, dict):
-                raise ValueError("is no object")
+                raise ValueError("is not an object")
             if value.keys() != shape.keys():
                 raise ValueError(f"must have the keys {sorted(shape)}")
             for key, part in value.items():
                 fits(part, shape[key], key)
         elif isinstance(shape, list):
             if not isinstance(value, list):
-                raise ValueError("is no list")
+                raise ValueError("is not a list")
             for place, part in enumerate(value):
                 fits(part, shape[0], f"[{place}]")
         else:
@@ -713,7 +713,9 @@ def read_end(where: str, text: str, rounding: str) -> Fraction:
     except ValueError:
         raise Differs(where, f"{_short(text)} is no number") from None
     finite = math.isfinite(value)
-    require(finite and decimal_string(value, rounding) == text, where, f"{text} isn't its one form")
+    require(
+        finite and decimal_string(value, rounding) == text, where, f"{text} isn't in canonical form"
+    )
     return Fraction(value)
 
 
@@ -722,7 +724,7 @@ def read_ends(where: str, ends: Any) -> Span:
     require(isinstance(ends, dict) and ends.keys() == {"lower", "upper"}, where, "has no two ends")
     low = read_end(f"{where}.lower", ends["lower"], ROUND_FLOOR)
     high = read_end(f"{where}.upper", ends["upper"], ROUND_CEILING)
-    require(low <= high, where, "has its ends the wrong way round")
+    require(low <= high, where, "has its ends in the wrong order")
     return Span(low, high)
 
 
@@ -1155,7 +1157,7 @@ def oporp(p: int, k: int, seed: int) -> Matrix:
 def repeated_oporp(p: int, k: int, seed: int, repetitions: int) -> Matrix:
     """OPORPs of k/repetitions bins side by side, whose seeds are words."""
     where = "inputs.parameters.k"
-    require(k % repetitions == 0, where, f"is no multiple of {repetitions}")
+    require(k % repetitions == 0, where, f"is not a multiple of {repetitions}")
     width = k // repetitions
     parts = [oporp(p, width, word) for word in Words(seed, "repeated oporp").words(repetitions)]
     rows = [
@@ -1169,7 +1171,7 @@ def repeated_oporp(p: int, k: int, seed: int, repetitions: int) -> Matrix:
 def sjlt(p: int, k: int, seed: int, sparsity: int, construction: str, independence: int) -> Matrix:
     """Rows of s signs: one in each of s blocks, or in s of all columns, or by hashing."""
     s, rng, where = sparsity, Words(seed, "sjlt"), "inputs.parameters"
-    require(construction == "graph" or k % s == 0, where, "k is no multiple of the sparsity")
+    require(construction == "graph" or k % s == 0, where, "k is not a multiple of the sparsity")
     size = k // s
     if independence:
         good = construction == "block" and size & (size - 1) == 0
@@ -2331,7 +2333,7 @@ def _double(where: str, text: Any, low: Fraction) -> Fraction:
     """A recorded scale of noise: the exact value of a double in its range."""
     value = _exact_at(where, text)
     require(low <= value <= 2**44, where, "is out of its range")
-    require(Fraction(float(value)) == value, where, "is no double")
+    require(Fraction(float(value)) == value, where, "is not a double")
     return value
 
 
@@ -2339,7 +2341,7 @@ def _recorded_coin(facts: Any, section: str, name: str, suffix: str) -> int:
     """A recorded whole number of 2⁻⁶⁴."""
     text, where = _recorded(facts, section, name), f"derived.facts.{section}.{name}"
     good = isinstance(text, str) and re.fullmatch("[0-9]{1,20}" + re.escape(suffix), text)
-    require(bool(good), where, "is no coin")
+    require(bool(good), where, "is not a multiple of 2**-64")
     return int(text.removesuffix(suffix))
 
 
@@ -2505,7 +2507,7 @@ class LinearSketch(Mechanism):
             return None
         due = _published_level(level, epsilon, delta, self.l2, self._any_projection(level))
         if due is None:
-            raise Differs("inputs.parameters.sigma", "is of a theorem that says nothing here")
+            raise Differs("inputs.parameters.sigma", "belongs to a theorem that doesn't apply here")
         return due
 
     def _sought_noise(self) -> float:
@@ -3799,7 +3801,7 @@ def rounded_down(due: float, slack: float) -> Callable[[str, Any], None]:
         except ArithmeticError:
             found = Decimal("nan")
         good = found.is_finite() and decimal_string(found, ROUND_FLOOR, 9) == stated
-        require(good, where, "isn't in its one form")
+        require(good, where, "isn't in canonical form")
         unit = 10.0 ** (found.adjusted() - 8) if found else 0.0
         near = due - slack - unit <= float(found) <= due + slack
         require(near, where, f"is {stated}, and not {due:.9g}")
@@ -3908,8 +3910,8 @@ def check_attacker(inputs: Inputs, mechanism: Mechanism, derived: Mapping[str, A
         try:
             s = Fraction(float(one["threshold"]))
         except (ValueError, OverflowError):
-            raise Differs(f"{at}.threshold", "is no number") from None
-        require(repr(float(s)) == one["threshold"], f"{at}.threshold", "isn't its one form")
+            raise Differs(f"{at}.threshold", "is not a number") from None
+        require(repr(float(s)) == one["threshold"], f"{at}.threshold", "isn't in canonical form")
         rate, delta = Fraction(text), curve.delta(abs(s))
         values = [_attacker_bound(s, rate, end) for end in delta]
         value = Span(min(values[0].low, Fraction(1)), min(values[1].high, Fraction(1)))
@@ -4933,7 +4935,7 @@ def check_hazards(
     """Every hazard answered again, the owner's word where the rule leaves it open."""
     owner = stated["owner"]
     known = {hazard.id for hazard in HAZARDS if hazard.owners}
-    require(owner.keys() <= known, "inputs.owner", "answers what isn't the owner's to answer")
+    require(owner.keys() <= known, "inputs.owner", "answers a hazard that the owner can't answer")
     due = []
     for hazard in HAZARDS:
         answer, evidence = hazard.rule(inputs, derived)
@@ -5042,7 +5044,7 @@ def check_file(path: Path, sha256: str, shape: Sequence[int], mechanism: Mechani
     size = len(header) + item * math.prod(shape)
     opening, closing = zip_parts(0, 0, 0)
     packed = len(content) - len(opening) - len(closing)
-    require(0 < packed <= size + size // 1000 + 100, where, "holds more than the array, or less")
+    require(0 < packed <= size + size // 1000 + 100, where, "doesn't hold exactly the array")
     deflated = content[len(opening) : len(opening) + packed]
     inflate = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
     try:
@@ -5050,7 +5052,7 @@ def check_file(path: Path, sha256: str, shape: Sequence[int], mechanism: Mechani
     except zlib.error as error:
         raise Differs(where, f"can't be unpacked: {error}") from None
     whole = inflate.eof and not inflate.unused_data and len(raw) == size
-    require(whole and raw.startswith(header), where, "holds something else than the array")
+    require(whole and raw.startswith(header), where, "holds something other than the array")
     around_ = zip_parts(zlib.crc32(raw), size, packed)
     framed = content == around_[0] + deflated + around_[1]
     require(framed, where, "has a container that isn't as certify writes it")
@@ -5106,9 +5108,9 @@ def public_key(path: Path) -> tuple[Any, str]:
     try:
         key = load_pem_public_key(limited_content(path))
     except (OSError, ValueError) as error:
-        raise BadInputError(f"{path} is no public key in PEM: {error}") from None
+        raise BadInputError(f"{path} is not a public key in PEM: {error}") from None
     if not isinstance(key, Ed25519PublicKey):
-        raise BadInputError(f"{path} is no Ed25519 key")
+        raise BadInputError(f"{path} is not an Ed25519 key")
     raw = key.public_bytes(Encoding.Raw, PublicFormat.Raw)
     prime = 2**255 - 19
     y = int.from_bytes(raw, "little") % 2**255 % prime
@@ -5124,7 +5126,7 @@ def check_signature(path: Path, fields: Mapping[str, Any], key: Any, name: str) 
     from cryptography.exceptions import InvalidSignature
 
     where = "signature"
-    require(path.is_file() and not path.is_symlink(), where, f"there is no {path.name}")
+    require(path.is_file() and not path.is_symlink(), where, f"{path.name} is missing")
     try:
         content = limited_content(path)
         envelope = read_json(content)
@@ -5140,21 +5142,21 @@ def check_signature(path: Path, fields: Mapping[str, Any], key: Any, name: str) 
             for text in texts
         )
     except (ValueError, BadInputError):
-        raise Differs(where, f"{path.name} is no DSSE envelope") from None
+        raise Differs(where, f"{path.name} is not a DSSE envelope") from None
     good = standard and canonical_json(envelope) + b"\n" == content
-    require(good, where, f"{path.name} isn't in its one form")
+    require(good, where, f"{path.name} isn't in canonical form")
     payload, kind = base64.b64decode(envelope["payload"]), envelope["payloadType"].encode()
     signed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
     own = [one for one in envelope["signatures"] if one["keyid"] == name]
-    require(bool(own), where, "there is none by this key")
+    require(bool(own), where, "there is no signature by this key")
     for one in own:
         try:
             key.verify(base64.b64decode(one["sig"]), signed)
         except InvalidSignature:
             raise Differs(where, "doesn't hold") from None
-    require(envelope["payloadType"] == PAYLOAD_TYPE, where, "is over another type of payload")
+    require(envelope["payloadType"] == PAYLOAD_TYPE, where, "signs another type of payload")
     release = fields["release"]
-    require(release is not None, where, "is over nothing that was released")
+    require(release is not None, where, "signs nothing that was released")
     subject = [{"name": release["file"], "digest": {"sha256": release["sha256"]}}]
     report, hashed = path.with_name("report.html"), None
     if report.is_file():
@@ -5172,7 +5174,7 @@ def check_signature(path: Path, fields: Mapping[str, Any], key: Any, name: str) 
         "predicateType": "urn:dpverify:certificate:1",
         "predicate": dict(fields),
     }
-    require(payload == canonical_json(due), where, "is over another certificate, file or report")
+    require(payload == canonical_json(due), where, "signs another certificate, file or report")
     return f"Ed25519 over DSSE, by {name[:16]}"
 
 

@@ -162,7 +162,7 @@ class Store:
             raise BudgetError(f"{self.path}: {problem}; nothing was spent.") from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise BudgetError(
-                f"{self.path}: is damaged, or no budget: {error}. Nothing was spent."
+                f"{self.path}: is damaged, or is not a budget: {error}. Nothing was spent."
             ) from None
         except _DamageError as error:
             raise BudgetError(f"{self.path or 'budget'}: {error}. Nothing was spent.") from None
@@ -171,7 +171,9 @@ class Store:
     def _connected(self) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
             if this_process() != self._process:
-                raise BudgetError(f"A budget in memory is its own process's alone: {_SHARED}.")
+                raise BudgetError(
+                    f"A budget in memory can only be used in the process that made it: {_SHARED}."
+                )
             yield self._memory
             return
         assert self._place is not None  # noqa: S101
@@ -305,17 +307,17 @@ def _read(connection: sqlite3.Connection) -> State:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION:
-        raise _DamageError("is no budget")
+        raise _DamageError("is not a budget")
     if version != _VERSION:
         raise _DamageError(f"is of version {version}; this dpverify reads version {_VERSION}")
     if connection.execute(_SCHEMA).fetchall() != _OWN:  # a trigger could undo a spend
-        raise _DamageError("holds other tables, views or triggers than a budget's")
+        raise _DamageError("has tables, views or triggers that don't belong in a budget")
     # What other modes commit may lie in a second file, which a copy or a move leaves behind.
     if connection.execute("PRAGMA journal_mode").fetchone() not in (("delete",), ("memory",)):
         raise _DamageError("was set to another journal_mode: set it back to DELETE, in sqlite3")
     # Of a page that was lost, or written twice, the chain of hashes may know nothing.
     if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-        raise _DamageError("its pages don't fit together")
+        raise _DamageError("its database pages are inconsistent")
     rows = connection.execute("SELECT settings FROM budget").fetchall()
     try:
         ((text,),) = rows
@@ -332,7 +334,7 @@ def _read(connection: sqlite3.Connection) -> State:
             fields = json.loads(entry)
             same = place == number == fields["number"] and fields["previous"] == previous
             if not (same and hashed == _hash(entry)):
-                raise _DamageError(f"entry {number} isn't the one that was written there")
+                raise _DamageError(f"entry {number} was changed, or its hash doesn't match")
             _check_types(fields, _ENTRY)
             spends.append(_spend(fields, hashed))
             if any(amount < 0 for amount in spends[-1].cost.values()):
@@ -340,7 +342,7 @@ def _read(connection: sqlite3.Connection) -> State:
             previous = hashed
         resources = {kind.resource, "delta"}
         if any(cost.keys() != resources for cost in (limits, *(spend.cost for spend in spends))):
-            raise _DamageError("has other resources than its filter")
+            raise _DamageError("has resources that aren't those of its filter")
         state = State(
             settings=settings,
             filter=kind(**target),
@@ -349,9 +351,11 @@ def _read(connection: sqlite3.Connection) -> State:
             spends=tuple(spends),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        raise _DamageError(f"holds what no budget holds ({type(error).__name__})") from None
+        raise _DamageError(
+            f"has values that don't belong in a budget ({type(error).__name__})"
+        ) from None
     except RecursionError:
-        raise _DamageError("holds what no budget holds: it is nested too deeply") from None
+        raise _DamageError("has values that are nested too deeply for a budget") from None
     return state
 
 

@@ -82,7 +82,7 @@ class Budget:
         hint = did_you_mean(str(composition), FILTERS)
         require(str(composition) in FILTERS, "composition", composition, "known", hint)
         none = composition != "basic" or kept == 0
-        require(none, "slack", slack, "left out for basic composition, which has all of delta")
+        require(none, "slack", slack, "left out for basic composition, which uses all of delta")
         require(0 <= kept <= target, "slack", slack, f"in [0, delta={exact_string(target)}]")
         named = _to_unit(unit)
         limits = FILTERS[composition](epsilon=eps, delta=target, slack=kept).limits()
@@ -241,7 +241,7 @@ class Budget:
             raise BudgetError("more was spent than the limits allow.")
         known = [state.first, *(spend.hash for spend in state.spends)]
         if head is not None and head not in known:
-            raise BudgetError(f"no entry has the hash {head}: the history is another one.")
+            raise BudgetError(f"no entry has the hash {head}: this is a different history.")
         return state.head
 
     def to_dict(self) -> dict[str, Any]:

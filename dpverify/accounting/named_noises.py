@@ -110,7 +110,8 @@ def _scale_of_queries(values: Values, epsilon: Fraction, delta: Fraction, times:
     _check(epsilon, delta)
     pure, spent = _pure(epsilon, delta, times), values["sensitivity"] / values["threshold_scale"]
     left = Fraction(enclose(pure).lower)
-    rule = f"below {short_string(left)}, what one release may cost: the threshold alone costs it"
+    rule = f"below {short_string(left)}, what one release may cost"
+    rule += ": the threshold alone costs that much"
     require(spent < left, "sensitivity/threshold_scale", short_string(spent), rule)
     moves = values["cutoff"] * _moves(values)
     return enclose(lambda: to_arb(moves) / (pure() - to_arb(spent)))
@@ -128,7 +129,7 @@ def _threshold(values: Values, epsilon: Fraction, delta: Fraction, times: int) -
     _once("thresholds", times)
     start = PartitionSelection(noise=_noise(values), threshold=0, groups=values["groups"])
     counts = (start.groups * start.noise).delta_at(epsilon)
-    rule = f"above {counts.upper:.4g}, which the noise of the counts leaves at this epsilon"
+    rule = f"above {counts.upper:.4g}, the delta of the noise on the counts at this epsilon"
     require(counts.upper < delta, "delta", short_string(delta), rule)
     size = values["sensitivity"]
 

@@ -381,7 +381,7 @@ def _findings(
 def _names(name: str, given: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
     """A list of known names."""
     listed = isinstance(given, Iterable) and not isinstance(given, str)
-    require(listed, name, shown(given), "a list", f"Say {name}=[{shown(given)}].")
+    require(listed, name, shown(given), "a list", f"Write {name}=[{shown(given)}].")
     names = tuple(given)
     for each in names:
         rule = f"among {', '.join(known)}"

@@ -129,7 +129,7 @@ def _candidates(
     given = {space.pair_key(pair) for pair in known}
     others = [pair for pair in others if space.pair_key(pair) not in given]
     candidates = tuple(pair for pair in (*known, *others) if _taken(mechanism, pair))
-    rule = f"given, as {display_name(mechanism)} takes none of ours"
+    rule = f"given, since {display_name(mechanism)} refused all pairs that the search made"
     require(bool(candidates), "pairs", "missing", rule)
     return candidates
 

@@ -148,8 +148,8 @@ def read_answers(
         answered = _authentic(fields, envelope, where)
         if answered.after != before.hexdigest():
             raise CertificateError(
-                f"{where}: was signed after other lines than stand before it: one was changed, "
-                "left out or moved."
+                f"{where}: was signed when other lines stood before it: one of them was "
+                "changed, left out or moved."
             )
         before.update(line)
         name = answered.keyid

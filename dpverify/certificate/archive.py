@@ -83,7 +83,7 @@ def write_array(file: BinaryIO, blocks: Iterable[NDArray[Any]], contents: Conten
         packed += file.write(deflate.compress(raw))
     packed += file.write(deflate.flush())
     if size != contents.size():
-        raise RecordsError(f"{rows} rows were read where {contents.shape[0]} were announced.")
+        raise RecordsError(f"{rows} rows were read, and {contents.shape[0]} were announced.")
     file.write(_closing(crc, size, packed))
     file.seek(0)
     file.write(_opening(crc, size, packed))
@@ -106,7 +106,7 @@ def read_blocks(path: Path, contents: Contents, *, sha256: str) -> Iterator[byte
         raise CertificateError("is not a file of its own, but a link or a device")
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise CertificateError("is another file than the one that was certified: SHA-256")
+            raise CertificateError("is not the file that was certified: SHA-256")
         size, opening = contents.size(), len(_opening(0, 0, 0))
         packed = file.seek(0, os.SEEK_END) - opening - _CLOSING
         # Deflate costs at most 5 bytes in 16 KiB where nothing compresses.
@@ -120,7 +120,9 @@ def read_blocks(path: Path, contents: Contents, *, sha256: str) -> Iterator[byte
             crc, start, place = zlib.crc32(raw, crc), place, place + len(raw)
             due = header[start:place]
             if place > size or raw[: len(due)] != due:
-                raise CertificateError(f"holds something else than the array of {_named(contents)}")
+                raise CertificateError(
+                    f"holds something other than the array of {_named(contents)}"
+                )
             rest += raw[len(due) :]
             whole = len(rest) // row * row if row else 0
             rows, rest = rest[:whole], rest[whole:]

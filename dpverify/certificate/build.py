@@ -59,7 +59,7 @@ def _check_columns(inputs: Inputs) -> None:
     if not inputs.columns:
         return
     if sum(len(column.attributes) for column in inputs.columns) != inputs.attributes:
-        raise ConfigurationError(f"the columns don't make {inputs.attributes} attributes.")
+        raise ConfigurationError(f"the columns don't become {inputs.attributes} attributes.")
     if inputs.declared_domain() != Box(0, 1, outside=inputs.outside or "refuse") or inputs.ranges:
         raise ConfigurationError("columns become attributes in [0, 1], without other ranges.")
     wide = [column.name for column in inputs.columns if len(column.attributes) > 1]
@@ -77,7 +77,7 @@ def _check_ranges(inputs: Inputs) -> None:
     for name, ranges in (("ranges", inputs.ranges), ("purpose", purpose)):
         for one in ranges:
             ends = f"{exact_string(one.low)} to {exact_string(one.high)}"
-            require(one.low < one.high, name, ends, "from a lower to a higher end")
+            require(one.low < one.high, name, ends, "in increasing order, the lower end first")
     unit = KindInput(kind="box", numbers={"low": Fraction(0), "high": Fraction(1)})
     if inputs.ranges and inputs.domain != unit:
         rule = "the box [0, 1], to which ranges bring every column"

@@ -207,8 +207,9 @@ def certify(
     judged = worth(inputs, mechanism)
     if judged is not None and not accept(judged):
         raise ConfigurationError(
-            f"nothing was drawn or released, since it would be {judged}. dpverify plan says what "
-            "would help; --yes, in Python accept=lambda _: True, releases it all the same."
+            f"nothing was drawn or released, since the release would be {judged}. dpverify plan "
+            "says what would help; to release it nevertheless, give --yes, in Python "
+            "accept=lambda _: True."
         )
     with notebook_line(wanted=announce is None) as line:
         announce = announce or phases(line)
@@ -356,7 +357,7 @@ def document_digest(fields: dict[str, Any]) -> str:
     try:
         return hashlib.sha256(rfc8785.dumps(body)).hexdigest()
     except (ValueError, RecursionError) as error:
-        raise CertificateError(f"there is no canonical JSON of it: {error}.") from None
+        raise CertificateError(f"it has no canonical JSON: {error}.") from None
 
 
 def _load(configuration: Configuration, base: Path, given: Any) -> Table:
@@ -394,7 +395,7 @@ def _refuse_unread(data: DataSettings, where: Any) -> None:
     for name, (said, kinds) in of_others.items():
         if said and kind not in kinds:
             raise ConfigurationError(
-                f"data.{name} is read of {', '.join(kinds)} alone, and not of {origin}: leave it "
+                f"data.{name} applies only to {', '.join(kinds)}, and not to {origin}: leave it "
                 "out."
             )
 
@@ -418,8 +419,8 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
     seed, name = configuration.projection.seed, configuration.mechanism.name
     if seed and not family_of(name).seeded:
         raise ConfigurationError(
-            f"projection.seed={seed} is read by nothing: {name} makes nothing public from a seed. "
-            "Leave it out."
+            f"projection.seed={seed} has no use: {name} makes nothing public from a seed. Leave "
+            "it out."
         )
     parameters = {
         name: _parameter(name, value)

@@ -146,7 +146,7 @@ def certificate_path(path: Path | str) -> Path:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def check_certificate(

@@ -5,7 +5,7 @@ and the total again. The total is the composition of the mechanisms' exact priva
 from the inputs (`accounting.composition.compose`); nothing is taken over from a part's own bounds.
 
 **What that needs.** Neighbours of the total must be neighbours, or equal, in every release. With
-one adjacency for all that is its meaning for the same people. With different ones only the owner
+one adjacency for all that is its meaning for the same people. With all different only the owner
 can say what one change of a person's data does to each release: the total then protects the unit
 that the owner states.
 
@@ -323,8 +323,9 @@ def _check_pair(first: _Release, second: _Release, word: OwnersWord) -> None:
     both = f"releases {first.number} and {second.number}"
     if first.sha256 == second.sha256:
         raise CertificateError(
-            f"{both} are one: both certificates name the file with SHA-256 {first.sha256}. "
-            "One release is counted once: leave one out."
+            f"{both} are the same release: both certificates name the file with SHA-256 "
+            f"{first.sha256}. "
+            "A release counts once: leave one out."
         )
     units = [release.guarantee.adjacency for release in (first, second)]
     if word.unit is None and units[0] != units[1]:

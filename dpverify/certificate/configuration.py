@@ -90,7 +90,7 @@ def one_line(text: str) -> str:
     """The text with single spaces; hidden characters are refused, and a text without any other."""
     line = " ".join(text.split())
     if not line:
-        raise ValueError("holds no word: say something, or leave it out")
+        raise ValueError("is empty: write something, or leave it out")
     if character := hidden(line):
         raise ValueError(f"holds the hidden character {character}: leave it out")
     return line
@@ -101,7 +101,7 @@ def _codec(name: str) -> str:
         codecs.lookup(name)
     except LookupError:
         raise ValueError(
-            "is no encoding that Python knows: utf-8, cp1252 and latin-1 are"
+            "is not an encoding that Python knows, such as utf-8, cp1252 or latin-1"
         ) from None
     return name
 
@@ -174,7 +174,9 @@ class DataSettings(_Section):
             raise ValueError(f"decimal and thousands are both {self.decimal!r}")
         if self.columns:
             if self.domain is not None or self.ranges or self.source is not None:
-                raise ValueError("columns say what they may hold: leave out domain, ranges, source")
+                raise ValueError(
+                    "data.columns already declares the values: leave out domain, ranges and source"
+                )
             return self
         if self.domain is None:
             raise ValueError("needs a domain, or columns by name")
@@ -370,7 +372,7 @@ def described(
         columns is None or isinstance(columns, Mapping),
         "columns",
         columns,
-        "a dictionary by name, as {'age': dpv.Integers(0, 120)}",
+        "a dictionary by name, such as {'age': dpv.Integers(0, 120)}",
     )
     named = {str(name): column for name, column in (columns or {}).items()}  # as of a frame
     data: dict[str, Any] = {"columns": named}

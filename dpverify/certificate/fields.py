@@ -50,7 +50,7 @@ Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 def _nine_digits(text: str) -> str:
     if f"{float(text):.9g}" != text:
-        raise ValueError("must be a number of nine significant digits in its one form")
+        raise ValueError("must be a number of nine significant digits in canonical form")
     return text
 
 

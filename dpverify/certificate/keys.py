@@ -58,11 +58,11 @@ def new_key(path: Path, *, passphrase: str | None = None) -> tuple[Path, str]:
         If they can't be written.
     """
     if not path.name:
-        raise KeyFileError(f"{path}: is a folder, and a key is written to a file. Name one.")
+        raise KeyFileError(f"{path}: is a folder, and a key needs a file: name one.")
     public = path.with_suffix(f".pub{path.suffix or '.pem'}")
     for file in (path, public):
         if os.path.lexists(file):
-            raise KeyFileError(f"{file}: is there already, and keys are never replaced.")
+            raise KeyFileError(f"{file}: exists, and a key is never replaced: choose another file.")
     if passphrase == "":
         raise KeyFileError("the passphrase is empty: choose one, or leave the key unencrypted.")
     key = Ed25519PrivateKey.generate()
@@ -137,7 +137,7 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
         raise KeyFileError(f"{path}: is a key of another kind, and must be Ed25519.")
     if _of_small_order(key):
         raise KeyFileError(
-            f"{path}: is a point of small order, under which anyone can sign: nobody's key. Ask "
+            f"{path}: is a point of small order, for which anyone can forge signatures. Ask "
             "its owner for another one."
         )
     return key

@@ -73,16 +73,16 @@ class Manifest(Document):
         """
         content = read_own_file(path)
         if hashlib.sha256(content).hexdigest() != sha256:
-            raise CertificateError("is another file than the one that was certified: SHA-256")
+            raise CertificateError("is not the file that was certified: SHA-256")
         try:
             read = cls.model_validate_json(content)
         except ValidationError:
-            raise CertificateError("is no manifest of a release") from None
+            raise CertificateError("is not the manifest of a release") from None
         names = [part_name(number) for number in range(len(read.parts))]
         if read.as_bytes() != content or [part.file for part in read.parts] != names:
             raise CertificateError("isn't in the form in which certify writes it")
         if sum(part.rows for part in read.parts) != rows:
-            raise CertificateError(f"lists parts that have not {rows} rows together")
+            raise CertificateError(f"lists parts that don't have {rows} rows together")
         return read
 
 

@@ -92,7 +92,7 @@ def _number(key: str, text: str) -> Fraction:
 
 def _whole(key: str, text: str | int | None) -> int:
     if text is None:
-        raise ConfigurationError(f"{key} is missing: how many a record has.")
+        raise ConfigurationError(f"{key} is missing: the number of attributes of a record.")
     if not _DIGITS.fullmatch(str(text)):
         raise ConfigurationError(f"{key}={text} must be a whole number.")
     return int(text)

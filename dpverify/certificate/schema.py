@@ -187,7 +187,7 @@ class Inputs(Document):
         except ValidationError as error:
             refused = refusals(error)[0]
             raise ConfigurationError(
-                f"{refused.where} can't stand in a certificate: it {refused.rule}."
+                f"{refused.where} can't be in a certificate: it {refused.rule}."
             ) from None
 
 

@@ -240,8 +240,7 @@ def add_signature(fields: Mapping[str, Any], path: Path, key: Ed25519PrivateKey)
             envelope = Envelope.read(path)
             if (envelope.payload, envelope.payloadType) != (payload, PAYLOAD_TYPE):
                 raise CertificateError(
-                    f"{path}: is about another certificate than this one. "
-                    "Move it away to sign this one."
+                    f"{path}: is about another certificate. To sign this one, move that file away."
                 )
         name = key_id(key.public_key())
         own = Signature(keyid=name, sig=base64.b64encode(key.sign(envelope.signed())).decode())
@@ -289,7 +288,9 @@ def _check_signature(
     label = f"signature {name[:16]}"
     own = [signature for signature in envelope.signatures if signature.keyid == name]
     if not own:
-        detail = "there is none by this key, and so it is the wrong key or the wrong envelope"
+        detail = (
+            "there is no signature by this key, and so it is the wrong key or the wrong envelope"
+        )
         return Check(name=label, status="differs", detail=detail, fields=("signatures",))
     try:
         for signature in own:

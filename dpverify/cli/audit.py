@@ -360,7 +360,7 @@ def _claimed(
 def _called(target: str, *, seeded: bool, many: bool) -> Any:
     """A function by its place, or else a command."""
     if " " not in target and ":" in target and not Path(target).exists():
-        require(not seeded, "--seeded", target, "left out for what is no command")
+        require(not seeded, "--seeded", target, "left out for a target that isn't a command")
         return _found(target)
     return Command(target, seeded=seeded, many=many)
 
@@ -432,8 +432,8 @@ def _loaded(target: str) -> Any:
         suites = entry_points(group="dpverify.audits", name=target)
         if not suites:
             raise ConfigurationError(
-                f"TARGET {target} is no installed suite. {did_you_mean(target, _suites())} "
-                "A mechanism of your own is package.module:object."
+                f"TARGET {target} is not an installed suite. {did_you_mean(target, _suites())} "
+                "Write package.module:object for a mechanism of your own."
             )
         return next(iter(suites)).load()
     found = _found(target)

@@ -132,7 +132,8 @@ def _from_csv(file: Path) -> tuple[_Sides, _Runs]:
             where = f"{file}, row {rows.line_num}"
             if "" in row:
                 raise ConfigurationError(
-                    f"{where}: it must have as many fields as the first line, and decimals a point."
+                    f"{where}: it must have as many fields as the first line, and a decimal "
+                    "point in numbers."
                 )
             side = _side(where, row["label"])
             sides[side].append(_number(where, row["score"]))

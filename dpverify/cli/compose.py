@@ -75,7 +75,7 @@ def compose(
     parts = [read_certificate(path) for path in certificates]
     if out is not None and os.path.lexists(out) and not _is_composed(out):
         raise click.UsageError(
-            f"--out {out} is there already, and no composed certificate: choose another file."
+            f"--out {out} exists and is not a composed certificate: choose another file."
         )
     fields = compose_certificates(
         parts,

@@ -27,8 +27,8 @@ __all__ = ["design"]
 
 _FORMATS = (".svg", ".png", ".pdf")
 _WAY_OUT = (
-    "Numbers are for squared distances and similarities, SIZE:CUT is for graphs; where pairs of "
-    "records are of interest, as for signs and covariances, dpv.design takes them in Python."
+    "Numbers are for squared distances and similarities, SIZE:CUT is for graphs; for signs and "
+    "covariances, which need pairs of records, use dpv.design in Python."
 )
 
 

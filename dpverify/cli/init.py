@@ -308,10 +308,12 @@ def init(data: Path, out: Path | None, table: str, as_json: bool) -> int:
     what only you can decide: certify refuses it until that is done.
     """
     if not data.name:
-        raise ConfigurationError(f"{data}: is a folder, and init reads a file. Name it.")
+        raise ConfigurationError(f"{data}: is a folder, and init reads a file: name one.")
     config = data.with_suffix(".toml") if out is None else out
     if config.exists():
-        raise OutputError(f"{config}: is there already, and init never overwrites. Choose --out.")
+        raise OutputError(
+            f"{config}: exists, and init never overwrites a file: choose another with --out."
+        )
     proposals = _proposals(data, table)
     if proposals is None:
         shape = shape_of(data)

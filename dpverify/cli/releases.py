@@ -258,9 +258,9 @@ def total_of(releases: Sequence[Written], *, same_records: bool) -> Named:
     for each in releases if isinstance(adjacency, Replace) else ():
         if each.what.guarantee is None and each.curve.adjacency is None:
             raise ConfigurationError(
-                f"{each.text}: beside releases of which a record is replaced, say what its "
-                "sensitivity is of: rate=1 replaced=1 where it is what one record adds, size=1 "
-                "out_of=1 where it is how far one moves that is replaced."
+                f"{each.text}: next to releases for which a record is replaced, state the kind "
+                "of its sensitivity: rate=1 replaced=1 if it is what one record adds, size=1 "
+                "out_of=1 if it is how far the answer moves when one is replaced."
             )
     if adjacency is not None:
         about["protects"] = adjacency.unit
@@ -305,7 +305,7 @@ def _read_certificate(path: Path) -> Written:
         try:
             certificate = Certificate.model_validate(fields)
         except ValueError:
-            raise ConfigurationError("is no certificate of a release.") from None
+            raise ConfigurationError("is not the certificate of a release.") from None
         guarantee = certificate.guarantee()
         return Written(text=str(path), what=_promised(guarantee, guarantee.curve, {}))
 
@@ -355,12 +355,12 @@ def _read_toml(path: Path) -> Iterator[Written]:
     for number, release in enumerate(releases):
         with _at(f"{path}: releases[{number}]"):
             if not isinstance(release, dict):
-                raise ConfigurationError("is no table.")
+                raise ConfigurationError("is not a table.")
             _check_columns(list(release))
             cells = dict(release)
             parameters = cells.pop("parameters", {})
             if not isinstance(parameters, dict):
-                raise ConfigurationError("parameters is a table: { sigma = 4 }.")
+                raise ConfigurationError("parameters must be a table, such as { sigma = 4 }.")
             yield _of_cells({key: str(value) for key, value in cells.items()}, _flat(parameters))
 
 

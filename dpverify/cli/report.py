@@ -50,8 +50,8 @@ def report(certificate: Path, out: Path | None, keys: tuple[Path, ...], as_json:
     path = certificate_path(certificate)
     if keys and out is None:
         raise ConfigurationError(
-            "--key asks for a page with later answers, which isn't the one that belongs to the "
-            "certificate: give --out with another place."
+            "--key writes a page with later answers, which isn't the report that belongs to "
+            "the certificate: give another place with --out."
         )
     public = [load_public_key(key) for key in keys]
     fields = read_certificate(path)

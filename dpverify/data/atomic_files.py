@@ -46,8 +46,8 @@ def check_writable(folder: Path, *, ours: Callable[[str], object]) -> None:
     with _as_output_error(folder):
         if folder.is_symlink():
             raise OutputError(
-                f"{folder}: is a link, and the output must be a folder, which is replaced as a "
-                f"whole. Name the folder itself: {folder.resolve()}"
+                f"{folder}: is a link, and the output must be a folder, since it is replaced as "
+                f"a whole. Name the folder itself: {folder.resolve()}"
             )
         if folder.exists():
             if not folder.is_dir():
@@ -209,7 +209,9 @@ def new_file(path: Path, content: bytes) -> None:
                 os.fsync(file.fileno())
             os.link(partial, path)  # which replaces nothing, as a rename would
         except FileExistsError:
-            raise OutputError(f"{path}: is there already, and isn't replaced.") from None
+            raise OutputError(
+                f"{path}: exists, and is not replaced: choose another file."
+            ) from None
         finally:
             partial.unlink(missing_ok=True)
 

@@ -253,8 +253,8 @@ class Categories(Column):
         require(bool(values), "values", "none", "at least one")
         rule = "numbers, Unicode texts or other values that equal themselves"
         require(all(map(_is_value, values)), "values", values, rule)
-        require(len(set(values)) == len(values), "values", values, "different ones")
-        require(None not in values, "values", values, "without None", "Say missing=True.")
+        require(len(set(values)) == len(values), "values", values, "all different")
+        require(None not in values, "values", values, "without None", "Write missing=True.")
         self.__attrs_init__(values, missing)
 
     @property

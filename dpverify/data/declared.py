@@ -167,7 +167,7 @@ class NumberColumn(_Declared):
     def _in_order(self) -> NumberColumn:
         low, high = map(exact_string, (self.low, self.high))
         if self.type == "whole" and not self.low.denominator == self.high.denominator == 1:
-            raise ValueError(f"low = {low} and high = {high} must be whole")
+            raise ValueError(f"low = {low} and high = {high} must be whole numbers numbers")
         if not -LARGEST <= self.low < self.high <= LARGEST or not self.ends[0] < self.ends[1]:
             raise ValueError(f"low = {low} must be below high = {high}, between ±2**100")
         return self
@@ -235,7 +235,7 @@ class CategoryColumn(_Declared):
     @model_validator(mode="after")
     def _different(self) -> CategoryColumn:
         if len(set(self.categories)) < len(self.categories):
-            raise ValueError("categories must be different ones")
+            raise ValueError("categories must be all different")
         return self
 
     @property
@@ -273,9 +273,9 @@ class TextColumn(_Declared):
         if (self.words is None) == (self.buckets is None):
             raise ValueError("needs either words or buckets, and not both")
         if self.words is not None and self.words != sorted({word.lower() for word in self.words}):
-            raise ValueError("words must be different ones in lower case and in order")
+            raise ValueError("words must be all different, in lower case and in order")
         if self.words is not None and self.ngrams is not None:
-            raise ValueError("ngrams are put into buckets, and not into words")
+            raise ValueError("ngrams need buckets, and not words")
         return self
 
     @property

@@ -263,8 +263,8 @@ class Sets:
             )
             raise RecordsError(
                 f" has {sizes[wrong[0]]} items, and the declared domain has sets "
-                f"of {bounds}. Declare a domain that holds all records; leaving some out "
-                "would tell that they are there.",
+                f"of {bounds}. Declare a domain that holds all records; leaving some out would "
+                "reveal that they exist.",
                 record=int(wrong[0]),
             )
         return x

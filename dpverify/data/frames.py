@@ -153,8 +153,8 @@ def _of_pandas(data: Any) -> Any:
     if mixed:
         raise RecordsError(
             "the data frame has columns of values of several types, or of one that isn't read: "
-            f"{', '.join(mixed)}. Give each numbers, texts, dates or truth values alone, by "
-            "astype(str) for example."
+            f"{', '.join(mixed)}. Give each column one type (numbers, texts, dates or truth "
+            "values), for example by astype(str)."
         )
     return pa.table(made)
 

@@ -34,8 +34,8 @@ __all__ = ["Grid"]
 _CHUNK = 1 << 15  # values rounded at a stretch: their buffers stay in the cache
 _BELOW_HALF = math.nextafter(0.5, 0)
 _AUDITS = (
-    "What is released here keeps the number of rows public; whose rows come, go or change places "
-    "are protected by functions of yours, which can be audited."
+    "In a release the number of rows is public; for rows that are added, removed or reordered, "
+    "write a function of your own and audit it."
 )
 _LARGEST = 2**52  # steps: beyond, doubles have no halves left to round
 

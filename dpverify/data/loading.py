@@ -133,7 +133,7 @@ def _damaged(path: Path) -> Iterator[None]:
     except Exception as error:  # a damaged file can make a parser raise anything
         if re.search("pickled|Python objects", str(error)):
             raise RecordsError(
-                f"{path}: holds Python objects, or is no file of numpy's: records must be numbers."
+                f"{path}: holds Python objects, or is not a numpy file: records must be numbers."
             ) from None
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RecordsError(
@@ -285,7 +285,7 @@ def _no_number(path: Path, line: int, fields: list[str], names: list[str]) -> Re
                 "point."
             )
     if not any(map(_is_number, fields)) and line == 1:
-        return RecordsError(f"{path}: has no rows under its line of names.")
+        return RecordsError(f"{path}: has no rows below its header.")
     place = next(i for i, field in enumerate(fields) if not _is_number(field))
     column = f" ({names[place]})" if place < len(names) else ""
     where = f"{path}, line {line}, column {place + 1}{column}"

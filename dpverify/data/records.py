@@ -79,7 +79,7 @@ def scaled(table: Table, ranges: Sequence[tuple[float, float]], *, refuse: bool)
     low, high = np.array(ranges, dtype=np.float64).T
     if not np.all(low < high):  # decimals that differ may be one double
         raise RecordsError(
-            f"data.ranges: that of column {int(np.argmin(low < high)) + 1} is empty, read as "
+            f"data.ranges: the range of column {int(np.argmin(low < high)) + 1} is empty in "
             "doubles. Widen it."
         )
     with np.errstate(over="ignore"):

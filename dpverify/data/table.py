@@ -32,10 +32,16 @@ Made = Literal["dicts", "numpy", "pandas", "polars", "pyarrow", "csv"]
 
 def _to_columns(columns: Mapping[str, Column]) -> Mapping[str, Column]:
     good = isinstance(columns, Mapping) and bool(columns)
-    require(good, "columns", columns, "columns by their names", 'As in {"age": Integers(0, 120)}.')
+    require(
+        good,
+        "columns",
+        columns,
+        "a dictionary of columns by name",
+        'As in {"age": Integers(0, 120)}.',
+    )
     for name, column in columns.items():
         good = isinstance(name, str) and bool(name) and is_unicode(name)
-        require(good, "column", shown(name), "named by text")
+        require(good, "column", shown(name), "named by a string")
         require(isinstance(column, Column), name, column, "a column", "As Integers(0, 120) is.")
     return dict(columns)
 

@@ -61,16 +61,16 @@ class _Texts:
             names: list[str] = self._opened([], []).schema.names
         except pa.ArrowInvalid as error:
             if "Empty" in str(error):
-                raise RecordsError(f"{self.path}: has no rows under its line of names.") from None
+                raise RecordsError(f"{self.path}: has no rows below its header.") from None
             raise
         if names[0].lower().startswith("sep="):
             raise RecordsError(
-                f"{self.path}: begins with a line for spreadsheets, sep=. Remove it."
+                f"{self.path}: begins with the line sep=, which is for spreadsheets. Remove it."
             )
         if any(category(letter) == "Cc" and letter not in "\t\r\n" for letter in "".join(names)):
             raise RecordsError(
-                f"{self.path}: is no file of texts: names of columns hold control characters. Give "
-                "it the ending of its kind."
+                f"{self.path}: is not a text file: its column names hold control characters. If "
+                "it is of another kind, give it the extension of that kind."
             )
         for separator, name in _SEPARATORS.items():
             if len(names) == 1 and separator in names[0]:
@@ -87,15 +87,15 @@ class _Texts:
         columns = len(names)
         opened = self._opened(names, ragged)
         if opened.schema.names != names:
-            raise RecordsError(f"{self.path}: the line of names must be the first one.")
+            raise RecordsError(f"{self.path}: the header must be the first line.")
         for batch in opened:
             yield batch.rename_columns([str(place) for place in range(columns)])
         if ragged:
             named = ", ".join(map(str, ragged[:_SHOWN])) + (", ..." if len(ragged) > _SHOWN else "")
             raise RecordsError(
-                f"{self.path}: {len(ragged):,} rows ({named}) don't have {columns} values, as the "
-                "line of names does. Quote values that hold the separator, and remove what stands "
-                "above the names."
+                f"{self.path}: {len(ragged):,} rows ({named}) don't have {columns} values as "
+                "the header does. Quote values that hold the separator, and remove lines above "
+                "the header."
             )
 
     def rows(self, names: Sequence[str]) -> int:

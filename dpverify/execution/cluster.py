@@ -87,8 +87,8 @@ def _inspect(client: Any) -> None:
     for worker, described in sorted(found.items()):
         if isinstance(described, BaseException):
             raise ClusterError(
-                f"worker {worker} can't load dpverify ({described}). Install "
-                f"dpverify {versions()['dpverify']} there, beside the same libraries as here."
+                f"worker {worker} can't load dpverify ({described}). Install dpverify "
+                f"{versions()['dpverify']} there, with the same libraries as here."
             ) from described
         _check(worker, described, _described())
     processes = Counter(described["process"] for described in found.values())
@@ -140,8 +140,8 @@ def _carried_out(packed: bytes, sender: Mapping[str, Any]) -> Any:
         call: Callable[[], Any] = cloudpickle.loads(packed)
     except Exception as error:  # whatever the making anew of someone's object raises
         raise ClusterError(
-            f"worker {worker.address} can't load what it is to do ({error}): "
-            "what is audited must be installed there, or be defined in the script that you run."
+            f"worker {worker.address} can't load its task ({error}): the audited code must be "
+            "installed there, or be defined in the script that you run."
         ) from error
     return call()
 
@@ -193,5 +193,5 @@ class Cluster(ParallelBackendBase):  # type: ignore[misc]  # joblib has no types
         except (CancelledError, CommClosedError) as error:
             raise ClusterError(
                 f"the cluster at {self._client.scheduler.address} was lost ({error}): run the "
-                "command again; an audit with a journal goes on where it was."
+                "command again; an audit with a journal resumes."
             ) from error

@@ -7,7 +7,7 @@ on a wrong formula. `equals`, `at_most`, `order`, `wherever` and `simulated` mak
 Formulas return a `Fraction` (compared exactly) or an `arb` (two balls agree where they overlap and
 both are narrow, to 12 digits). A bound is decided by certified comparison, and counts as reached
 within 10⁻⁹. A formula that returns None doesn't speak of that case, as a reading with a narrower
-condition. A double is no exact number: a check refuses it, and a ball where it says fractions, and
+condition. A double isn't an exact number: a check refuses it, and a ball where it says fractions,
 an integral where it doesn't say quadrature. An identity is asked for in letters, and of an equality
 alone.
 """
@@ -144,7 +144,7 @@ class Check:
 
     def __post_init__(self) -> None:
         good = not (self.bound and self.oracle == "identity")
-        require(good, "oracle", self.oracle, "another one where the truth has a bound")
+        require(good, "oracle", self.oracle, "another kind of oracle if the truth has a bound")
 
     def __call__(self, formula: Formula, *, seed: int = 0) -> Evidence:
         """What is found for a formula; the seed is that of the draws of a simulation."""

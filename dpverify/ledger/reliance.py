@@ -92,7 +92,7 @@ def _true(name: str, id_: str) -> Judgement:
     if found.holds:
         return found
     raise ConfigurationError(
-        f"{name} can't be certified: its guarantee uses {id_}, and the verdict on that is "
+        f"{name} can't be certified: its guarantee uses {id_}, which was judged "
         f"{found.verdict}. `dpverify claims show {id_}` has the numbers."
     )
 

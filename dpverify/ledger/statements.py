@@ -168,7 +168,12 @@ class Statement:
             self.id,
             "given together with the printed formula",
         )
-        require(self.check is not None or bool(self.reason), "reason", self.id, "given, unchecked")
+        require(
+            self.check is not None or bool(self.reason),
+            "reason",
+            self.id,
+            "given where there is no check",
+        )
         told = bool(self.reason and self.instead)
         beside = bool(self.readings or self.corrections)
         require(told or not beside, "reason", self.id, "given, and `instead`, beside a correction")
@@ -293,7 +298,7 @@ def judge_all(
     except BrokenExecutor as error:
         raise ClusterError(
             f"the check of {statements[len(found)].id}, or of a later one, ended its process: "
-            "judge with workers=1."
+            "use workers=1."
         ) from error
     return found
 

@@ -220,8 +220,8 @@ def _proven(
     positive = all(row[index] > 0 for index, row in enumerate(integers))
     if not (error <= _LARGEST_ERROR and positive):
         raise NumericalError(
-            f"the Cholesky factor has a relative residual of {error}: the covariance is too near "
-            "to singular, or its smallest eigenvalue is below the stated one"
+            f"the Cholesky factor has a relative residual of {error}: the covariance is nearly "
+            "singular, or its smallest eigenvalue is below the stated one"
         )
     one = 1 << bits
     doubles = np.array([[value / one for value in row] for row in integers])

@@ -96,8 +96,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     marked = item.get_closest_marker("dp_audit") is not None
     if marked and item.stash.get(_PASSED, False) and not item.stash.get(_AUDITED, 0):
         pytest.fail(
-            f"{item.nodeid} is marked dp_audit and never audited: call the fixture dp_audit "
-            "in it, or remove the marker.",
+            f"{item.nodeid} is marked dp_audit but never audits: call the fixture dp_audit in "
+            "it, or remove the marker.",
             pytrace=False,
         )
 

@@ -266,7 +266,7 @@ TAMPERED: dict[str, tuple[Callable[[sqlite3.Connection], object], str]] = {
     "no settings": (lambda c: c.execute("DELETE FROM budget"), "holds what no budget"),
     "not JSON": (lambda c: c.execute("UPDATE spends SET entry = 'x'"), "holds what no budget"),
     "version": (lambda c: c.execute("PRAGMA user_version = 2"), "is of version 2; this dpverify"),
-    "application": (lambda c: c.execute("PRAGMA application_id = 0"), "is no budget"),
+    "application": (lambda c: c.execute("PRAGMA application_id = 0"), "is not a budget"),
     "table": (lambda c: c.execute("DROP TABLE spends"), "holds other tables"),
     "trigger": (
         lambda c: c.execute(

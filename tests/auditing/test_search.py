@@ -264,7 +264,7 @@ def test_a_mechanism_of_whole_numbers_is_not_accused_of_refusing_others() -> Non
     assert found.failed == {}
     assert found.pair is not None
     half = Pair(name="half", record=np.array([[0.5]]), neighbour=np.array([[1.0]]))
-    with pytest.raises(ParameterError, match="whole, as this mechanism takes them"):
+    with pytest.raises(ParameterError, match="a whole number, for this mechanism"):
         audited(mechanism, pairs=[half])
 
 
@@ -299,7 +299,7 @@ def test_what_can_not_be_searched() -> None:
 
     with pytest.raises(ParameterError, match="doesn't say its number of attributes"):
         audited(Bare())
-    with pytest.raises(ParameterError, match="bounded, where records are replaced"):
+    with pytest.raises(ParameterError, match="bounded, if records are replaced"):
         audited(of(laplace, 1, adjacency=Record(), domain=None))
 
 

@@ -116,7 +116,7 @@ WRONG = [
     ("a.json", "[1, 2]", 'must have a list of scores "with"'),
     ("a.json", "{", "can't be read: "),
     ("a.json", '{"with": [1, true], "without": []}', r"a.json, with[1]: score=True must be"),
-    ("a.json", '{"with": [1], "with": [2], "without": [0]}', "an object has one key twice"),
+    ("a.json", '{"with": [1], "with": [2], "without": [0]}', "an object has the same key twice"),
     ("a.json", "[" * 100_000, "can't be read: maximum recursion depth exceeded"),
     (
         "a.json",

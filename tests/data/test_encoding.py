@@ -198,7 +198,7 @@ def test_clipping_moves_to_the_end_and_an_unknown_category_to_none() -> None:
         ({"age": {"type": "real", "low": 3, "high": 1}}, "low = 3 must be below high = 1"),
         ({"age": {"type": "whole", "low": 0.5, "high": 1}}, "must be whole"),
         ({"a": {"type": "boolean", "lo": 1}}, "data.columns.a.lo isn't for a column of type bool"),
-        ({"a": {"type": "category", "categories": ["f", "f"]}}, "different ones"),
+        ({"a": {"type": "category", "categories": ["f", "f"]}}, "all different"),
         ({"a": {"type": "text"}}, "needs either words or buckets"),
         ({"a": {"type": "date", "first": "2.1.2020", "last": "2021-01-01"}}, "2020-01-31"),
         ({"a": {"type": "boolean", "missing": "drop"}}, 'must be "refuse", "indicator" or'),

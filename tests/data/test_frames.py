@@ -214,7 +214,9 @@ def test_types_that_are_not_read_are_named(tmp_path: Path) -> None:
     ids=["pandas", "polars", "lazy", "list"],
 )
 def test_what_is_no_frame_is_told_how_to_be_one(data: Any) -> None:
-    with pytest.raises(RecordsError, match=r"is no table.*: give a path, .* to_frame\(\) a series"):
+    with pytest.raises(
+        RecordsError, match=r"is not a table.*: give a path, .* to_frame\(\) a series"
+    ):
         frame_of(data)
 
 

@@ -104,7 +104,7 @@ def test_what_is_not_of_the_table_is_refused(rows: Any, says: str) -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: dpv.Table({}), "columns={} must be columns by their names"),
+        (lambda: dpv.Table({}), "columns={} must be a dictionary of columns by name"),
         (
             lambda: dpv.Table({"a": int}),  # type: ignore[dict-item]
             "a=<class 'int'> must be a column",
@@ -115,7 +115,7 @@ def test_what_is_not_of_the_table_is_refused(rows: Any, says: str) -> None:
         (lambda: dpv.Integers(3, 3), "high=3 must be greater than low=3"),
         (lambda: dpv.Integers(0, "1.5"), "high=1.5 must be a whole number"),
         (lambda: dpv.Dates("2020-13-01", "2021-01-01"), "date=2020-13-01 must be a date"),
-        (lambda: dpv.Categories("a", "a"), "values=.* must be different ones"),
+        (lambda: dpv.Categories("a", "a"), "values=.* must be all different"),
         (lambda: dpv.Categories(), "values=none must be at least one"),
         (lambda: dpv.Text(0), "length=0 must be at least 1"),
     ],

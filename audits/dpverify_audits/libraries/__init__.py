@@ -56,7 +56,7 @@ class Libraries:
         """
         if library not in LIBRARIES:
             hint = did_you_mean(library, LIBRARIES)
-            raise ConfigurationError(f"library {library} is none that is audited here. {hint}")
+            raise ConfigurationError(f"library {library} is not one of those audited here. {hint}")
         try:
             module = import_module(f"dpverify_audits.libraries.{LIBRARIES[library]}")
         except ImportError as error:

@@ -103,7 +103,7 @@ class Cells:
                     cells.add(place)
                 return cells
             reach *= 2
-        raise NumericalError(f"the loss of {loss} has no end that is found")
+        raise NumericalError(f"no end was found for the range of the loss {loss}")
 
     @property
     def infinite(self) -> arb:

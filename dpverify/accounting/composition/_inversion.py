@@ -297,7 +297,7 @@ def widened(width: float) -> float:
         if (-exponent(wider)).exp() + 1 <= 2 * (-exponent(width)).exp():
             return wider
         factor = 2 + 1.5 * (factor - 2)
-    raise NumericalError(f"no second width beside {width}")
+    raise NumericalError(f"no second width next to {width}")
 
 
 def invert(losses: Transforms, kernels: Sequence[Kernel], line: Line) -> list[Inversion] | None:

@@ -197,9 +197,7 @@ def _check_draws(parts: Sequence[Guarantee], *, same_records: bool) -> None:
             earlier, user = first.setdefault(source, (number, part))
             both = f"releases {earlier} and {number}"
             if part.draws != user.draws:
-                rule = (
-                    f"the source of one draw: {both} make different ones of it, and these overlap"
-                )
+                rule = f"the source of one draw: {both} make different draws from it, which overlap"
                 raise ParameterError("draws", source, rule, again)
             if number > earlier and not same_records:
                 raise ParameterError(
@@ -214,7 +212,7 @@ def _check_draws(parts: Sequence[Guarantee], *, same_records: bool) -> None:
         for source in part.given:
             if source in first:
                 both = f"releases {first[source][0]} and {number}"
-                rule = f"averaged over, or realised, but it is one of each for {both}"
+                rule = f"either averaged over or realised, and {both} differ in that"
                 raise ParameterError("draws", source, rule, again)
 
 

@@ -57,7 +57,7 @@ Cost = Mapping[str, Fraction]
 _DOWN = Context(prec=17, rounding=ROUND_FLOOR)
 _UP, _NEAREST = Context(prec=12, rounding=ROUND_CEILING), Context(prec=12)
 _MOST_ORDERS = 200  # of an odometer
-_STATE_DELTA = "State the delta at which it counts as one point (epsilon, delta)."
+_STATE_DELTA = "Give the delta at which it counts as one point (epsilon, delta)."
 
 
 def infinity_mass(curve: PrivacyCurve) -> Fraction:
@@ -114,7 +114,7 @@ class Filter(ABC):
     def _point(self, curve: PrivacyCurve, delta: Fraction) -> tuple[Fraction, Fraction]:
         """ε and δ of one point, ε in a few digits: a certified ε(δ) = 1 counts as 1."""
         epsilon = curve.epsilon_at(delta).upper
-        rule = "larger: no epsilon is finite at this one"
+        rule = "larger: at this delta no epsilon is finite"
         require(epsilon < math.inf, "delta", delta, rule, _STATE_DELTA)
         near = Fraction(_NEAREST.create_decimal(Decimal(epsilon)))
         proven = Fraction(curve.delta_at(near).upper) <= delta
@@ -149,7 +149,7 @@ class BasicFilter(Filter):
         known = [count * largest for largest, count in worst if largest is not None]
         if losses and len(known) == len(losses) and delta in {None, least}:
             return {"epsilon": sum(known, Fraction(0)), "delta": least}
-        rule = "stated for a release whose loss is unbounded, or not known"
+        rule = "given for a release whose privacy loss is unbounded or unknown"
         if delta is None:
             raise ParameterError("delta", delta, rule, _STATE_DELTA)
         epsilon, leak = self._point(curve, delta)
@@ -207,7 +207,7 @@ class _LossFilter(Filter):
         else:
             if losses:
                 return {self.resource: total, "delta": leak}
-        rule = "stated for a release of which this filter knows no cost"
+        rule = "given for a release whose cost this filter doesn't know"
         if delta is None:
             raise ParameterError("delta", delta, rule, _STATE_DELTA)
         epsilon, leak = self._point(curve, delta)

@@ -80,7 +80,7 @@ class DiscretePair(PrivacyCurve):
     def __attrs_post_init__(self) -> None:
         require(0 <= self.error < 1, "error", self.error, "in [0, 1)")
         sizes = f"{len(self.p)} and {len(self.q)}"
-        require(len(self.p) == len(self.q), "p and q", sizes, "of as many outputs")
+        require(len(self.p) == len(self.q), "p and q", sizes, "of the same number of outputs")
         for name, masses in (("p", self.p), ("q", self.q)):
             total = sum(masses, Fraction(0))
             shown = 1 if total == 1 else f"1{float(total - 1):+.3g}"

@@ -86,7 +86,9 @@ class PartitionSelection(PrivacyCurve):
         require(self.groups <= _MOST_GROUPS, "groups", self.groups, f"at most {_MOST_GROUPS}")
         with ctx.workprec(_PRECISION):
             proven = self._log_hidden().is_finite()
-        rule = "nearer to the sensitivity: all are shown, and how seldom they aren't is beyond arb"
+        rule = (
+            "nearer to the sensitivity: the chance that a group is hidden is too small to enclose"
+        )
         require(proven, "threshold", short_string(self.threshold), rule)
 
     def shown(self) -> Enclosure:

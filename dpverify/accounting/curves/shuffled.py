@@ -74,7 +74,7 @@ def _to_base(value: PrivacyCurve) -> PrivacyCurve:
     except ParameterError:  # which says that delta has to be positive
         largest = math.inf
     hint = "Shuffling answers of a delta of their own isn't implemented."
-    require(largest < math.inf, "curve", str(curve), "of a largest loss, epsilon at delta=0", hint)
+    require(largest < math.inf, "curve", str(curve), "one with a finite epsilon at delta=0", hint)
     return curve
 
 

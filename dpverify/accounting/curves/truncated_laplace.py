@@ -63,7 +63,7 @@ class TruncatedLaplace(PrivacyCurve):
     adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
     def __attrs_post_init__(self) -> None:
-        rule = "above half the sensitivity: else the noise of neighbours doesn't overlap"
+        rule = "above half the sensitivity: otherwise the outputs of neighbours don't overlap"
         require(2 * self.bound > self.sensitivity, "bound", self.bound, rule)
         size = max(self.bound, self.sensitivity) / self.scale
         rule = "at least 2**-20 times the bound and the sensitivity, and at most 2**60 times"
@@ -152,7 +152,7 @@ def bound_of_truncated_laplace(
     """
     rule = f"at least sensitivity/scale = {short_string(sensitivity / scale)}"
     require(epsilon >= sensitivity / scale, "epsilon", epsilon, rule)
-    require(0 < delta < Fraction(1, 2), "delta", delta, "in (0, 1/2): this noise has an end")
+    require(0 < delta < Fraction(1, 2), "delta", delta, "in (0, 1/2): this noise is bounded")
 
     def value() -> arb:
         return to_arb(scale) * (to_arb(sensitivity / scale).expm1() / to_arb(2 * delta)).log1p()

@@ -256,7 +256,7 @@ class _Rule:
         heights = np.geomspace(1e-4, 6.0, 400)
         heights = heights[2 * heights * mu <= 3.0]
         if not heights.size:
-            raise NumericalError(f"a shift of {mu} standard deviations leaves no line")
+            raise NumericalError(f"no line of integration for a shift of {mu} standard deviations")
         cost = 2 * heights**2 + effort
         if near < 0:
             turn = near * np.log(np.cos(heights * mu))

@@ -109,7 +109,7 @@ def _to_pairs(values: Iterable[tuple[Real, Real]]) -> Pairs:
         total = sum((pair[side] for pair in pairs), Fraction(0))
         require(total == 1, f"sum of {name}", total, "exactly 1")
     common = any(p and q for p, q in pairs)
-    require(common, "pairs", pairs, "possible on both sides for one output at least")
+    require(common, "pairs", pairs, "such that at least one output is possible on both sides")
     sides: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
     for p, q in pairs:
         if not (p or q):

@@ -63,7 +63,12 @@ class _OnSample(TailedLoss):
 
     def __attrs_post_init__(self) -> None:
         require(0 < self.rate <= 1, "rate", self.rate, "in (0, 1]")
-        require(self.base == self.base.reverse(), "base", self.base, "a loss that is its reverse")
+        require(
+            self.base == self.base.reverse(),
+            "base",
+            self.base,
+            "a loss that is the same in both orders",
+        )
 
 
 @frozen(kw_only=True)

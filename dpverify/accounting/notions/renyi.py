@@ -164,7 +164,12 @@ class FiniteRenyi:
         for p, q in self.pairs:
             finite = (p > 0 and q > 0) or p == q == 0
             require(finite, "pairs", (str(p), str(q)), "both positive or both 0")
-        require(any(p != q for p, q in self.pairs), "pairs", "one law twice", "two laws")
+        require(
+            any(p != q for p, q in self.pairs),
+            "pairs",
+            "the same distribution twice",
+            "two distributions",
+        )
 
     @classmethod
     def response(cls, *, keep: Fraction, values: int = 2) -> FiniteRenyi:

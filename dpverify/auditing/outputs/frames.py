@@ -7,7 +7,7 @@ of these are taken apart, once: where a mark comes out, there goes the number of
 
 That is so of numbers that are one leaf, which NaN, −0, infinities and those beyond 2⁵³ are not.
 Doubles of these kinds must agree too, and a frame with such whole numbers isn't read in this way.
-Marks are read twice, with different ones; if anything else than a mark differs, the frame isn't
+Marks are read twice, with all different; if anything else than a mark differs, the frame isn't
 read in this way either.
 """
 

@@ -145,7 +145,7 @@ def shares_noise(
         return ""
     return (
         f"{display_name(mechanism)} keeps noise, or what adds up, from one release to the next, on "
-        f"the pair {pair.name!r}: those of one copy are more alike than those of different ones, "
+        f"the pair {pair.name!r}: those of one copy are more alike than those of all different, "
         "and an audit's draws must be independent. Give it a function that makes the mechanism "
         "anew, with nothing kept, and releases once."
     )

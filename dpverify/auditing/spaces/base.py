@@ -49,7 +49,7 @@ def require_candidates(adjacency: Any) -> None:
         makes_candidates(adjacency),
         "adjacency",
         adjacency,
-        "one that makes neighbours: those of dpverify.data.adjacency do, or what has `candidates`",
+        "one that makes neighbours: an adjacency of dpverify, or an object with `candidates`",
         "Name the pairs, and leave out the search.",
     )
 

@@ -44,7 +44,7 @@ class Matrices(Space):
         least = "at least 2, as vertices of a graph"
         require(not self._graph or self.attributes >= 2, "attributes", self.attributes, least)
         bounded = self.domain is not None or not isinstance(self.adjacency, Record)
-        require(bounded, "domain", self.domain, "bounded, where records are replaced")
+        require(bounded, "domain", self.domain, "bounded, if records are replaced")
 
     @property
     def described(self) -> str:

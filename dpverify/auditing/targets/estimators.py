@@ -34,7 +34,7 @@ class Fitted:
         ways = "Wrap it in a function: lambda data, rng: …"
         require(callable(estimator.fit), "fit", estimator.fit, "a method", ways)
         state = getattr(estimator, "random_state", None)
-        rule = "None, as a fixed one gives the same noise for every data set"
+        rule = "None, since a fixed one gives the same noise for every data set"
         way = "Or audit a function that makes the estimator with a seed from rng at each call."
         require(state is None, "random_state", state, rule, way)
         try:

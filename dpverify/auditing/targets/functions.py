@@ -317,7 +317,7 @@ def _sizes(
         require(attributes in (None, 1), "attributes", attributes, rule)
         attributes = 1
     if isinstance(domain, Table):
-        rule = "left out with a Table, which says it"
+        rule = "left out with a Table, which declares it"
         for what, said in (("attributes", attributes), ("rows", rows)):
             require(said is None, what, said, rule)
         attributes = len(domain.columns)
@@ -356,7 +356,7 @@ def _declared(of: Of | None, adjacency: Any, takes: Takes, *, tabular: bool) -> 
     of = says if of is None else of
     known = of is None or (isinstance(of, str) and of in get_args(Of))
     require(known, "of", of, "declared", _WAYS)
-    rule = "one of rows that come, go or are replaced, where data sets are rows of a Table"
+    rule = "one of rows that are added, removed or replaced, for rows of a Table"
     way_out = "Take AddRemove() or Replace(); or declare `of`, for numbers of the table's columns."
     require(of is not None or not tabular, "adjacency", adjacency, rule, way_out)
     if of is None:
@@ -391,8 +391,9 @@ def _require_rows(data: Any) -> None:
         len(shape_of(data)) == 2,
         "pair",
         _described(data),
-        "a data set of shape (n, p), a row each record",
-        "Make it a matrix: [[1], [2]] are two records of one number, and [[1, 2]] is one of two. "
+        "a data set of shape (n, p), with a row for each record",
+        "Make it a matrix: [[1], [2]] are two records of one number, and [[1, 2]] is one "
+        "record of two numbers. "
         'For a function of one record of shape (p,) declare of="record"; with an adjacency of '
         "your own (`unit` and `relates`) a data set may be anything.",
     )
@@ -421,10 +422,10 @@ def _as_element(element: Element, value: Any) -> Any:
         case "float":
             return float(value)
         case "whole":
-            require(value == int(value), "record", value, "whole, as this mechanism takes them")
+            require(value == int(value), "record", value, "a whole number, for this mechanism")
             return int(value)
         case "truth":
-            require(value in (0, 1), "record", value, "0 or 1, as this mechanism takes them")
+            require(value in (0, 1), "record", value, "0 or 1, for this mechanism")
             return bool(value)
 
 

@@ -61,13 +61,13 @@ def interface_of(function: Any, *, many: bool = False) -> Interface:
         with data and a generator.
     """
     made = not isinstance(function, type)
-    require(made, "function", function, "an object or a function, and it is a class", "Make one.")
+    require(made, "function", function, "an object or a function, and not a class", "Make one.")
     ways = ("randomise", "quick_result", "fit", "input_carrier_type")
     offered = [way for way in ways if getattr(function, way, None) is not None]
-    rule = "one of these alone, to know what is audited"
+    rule = "only one of these, so that it is clear what is audited"
     require(len(offered) < 2, ", ".join(offered), function, rule, _WRAPPED)
     if isinstance(function, Command):
-        require(not many, "many", many, "said of a Command where it is made")
+        require(not many, "many", many, "given to the Command itself")
         generator = "" if function.seeded else None
         return Interface(function=function, generator=generator, many=function.many)
     if not offered:

@@ -76,7 +76,7 @@ def _require_meant(mechanism: Any, pair: Pair) -> None:
             mechanism.admit(side)
     elif isinstance(adjacency, Moves):
         shapes = [shape_of(side) for side in sides]
-        rule = "of two data sets of shape (n, p), a row each record"
+        rule = "two data sets of shape (n, p), with a row for each record"
         flat = all(len(shape) == 2 for shape in shapes)
         require(flat, "pair", f"{name} of shapes {shapes}", rule)
     _require_neighbours(mechanism, pair)
@@ -155,7 +155,7 @@ def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
     alone = getattr(mechanism, "of", None) == "record"
     for pair in known:
         matrix = isinstance(pair.record, np.ndarray) or is_sparse(pair.record)
-        rule = f"left out, as it makes matrices of numbers and {pair.name!r} holds other data"
+        rule = f"left out, since it makes matrices of numbers and {pair.name!r} holds other data"
         require(alone or matrix, "search", True, rule, "Or declare a Table as the domain.")
     shapes = [(1, *shape_of(pair.record))[-2:] for pair in known]
     attributes = getattr(mechanism, "attributes", None) or next((p for _, p in shapes), 0)
@@ -169,7 +169,7 @@ def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
             bool(said),
             "pairs",
             "missing",
-            f"given, as {display_name(mechanism)} names none and doesn't say its {what}",
+            f"given, since {display_name(mechanism)} names none and doesn't state its {what}",
             "Or declare `attributes` (p) and, for a data set, `rows` (n, one or several), and "
             "pairs are searched for.",
         )
@@ -180,7 +180,7 @@ def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
         rows = tuple(size for size in rows if size * int(attributes) <= _NUMBERS)
         return Matrices(domain=domain, attributes=int(attributes), rows=tuple(rows), **made)
     column: Any = Reals(domain.low, domain.high) if isinstance(domain, Box) else domain
-    rule = "a Table, or for matrices a Box or Integers, where rows come and go"
+    rule = "a Table, or for matrices a Box or Integers, if rows are added or removed"
     require(isinstance(column, Number), "domain", domain, rule, "Or name the pairs.")
     return Rows(
         **made,

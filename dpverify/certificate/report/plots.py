@@ -154,7 +154,7 @@ def _inline(document: str, key: str, label: str) -> str:
     """An SVG document as an element of an HTML page, its ids made the figure's own."""
     opening = re.search(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', document)
     if opening is None:
-        raise NumericalError(f"no figure came of drawing {key}")
+        raise NumericalError(f"drawing {key} gave no figure")
     body = document[opening.end() :]
     # This style would hold for the whole page; the page's own sheet says the same for figures.
     body = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)

@@ -36,5 +36,5 @@ class Group:
     def relates(self, records: Any, neighbour: Any, /) -> bool:
         """Whether they are one change apart or equal; refused for any others."""
         near = self.one.relates(records, neighbour)
-        require(near, "adjacency", self.unit, "decided by whoever knows all the changes between")
+        require(near, "adjacency", self.unit, "one that is decided from all changes at once")
         return True

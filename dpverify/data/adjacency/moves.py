@@ -405,7 +405,7 @@ def _exact(value: Any, row: int, column: int) -> Fraction:
         return Fraction(float(value))
     except (TypeError, ValueError, OverflowError):
         place = f"value in row {row}, column {column}"
-        raise ParameterError(place, value, "a finite number, where it changes", _OWN) from None
+        raise ParameterError(place, value, "a finite number, if it changes", _OWN) from None
 
 
 def _dense(records: Any) -> NDArray[Any]:

@@ -112,7 +112,12 @@ class NoiseAddition(Certifiable):
     def __attrs_post_init__(self) -> None:
         self._distance()  # refuses a single row, and a grid that doesn't fit the adjacency
         table = self.rows * self.p
-        require(table <= _LARGEST, "rows * p", table, f"at most {_LARGEST}, held in memory at once")
+        require(
+            table <= _LARGEST,
+            "rows * p",
+            table,
+            f"at most {_LARGEST}, since all are in memory together",
+        )
         check_bound(self.domain, self.adjacency)
         if isinstance(self.adjacency, BitFlip):
             low, high = self.domain.low, self.domain.high
@@ -123,7 +128,7 @@ class NoiseAddition(Certifiable):
             largest < 2**53,
             "step",
             self.grid.step,
-            f"coarse enough: distances reach {largest} steps, beyond 2**53",
+            f"coarser: distances reach {largest} steps, beyond 2**53",
             "Fewer grid steps keep the distances exact.",
         )
 

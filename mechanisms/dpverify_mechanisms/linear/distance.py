@@ -150,7 +150,7 @@ def check_sums(bound: int, grid: Grid) -> None:
         bound < 2**53,
         "step",
         grid.step,
-        f"coarse enough: partial sums reach {bound}, beyond 2**53",
+        f"coarser: partial sums reach {bound}, beyond 2**53",
         "Fewer grid steps, or a narrower domain, keep the product exact.",
     )
 

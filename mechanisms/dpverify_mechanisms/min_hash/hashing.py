@@ -257,7 +257,7 @@ class TabledHashes(HashFamily):
         good = len(self.marks) == self.functions and all(
             len(m) == self.items and set(m) <= set(range(self.buckets)) for m in self.marks
         )
-        require(good, "marks", self.marks, f"{self.functions} rows of buckets, one a rank")
+        require(good, "marks", self.marks, f"{self.functions} rows of buckets, one for each rank")
 
     def rank_chunks(self, items: NDArray[Any]) -> Iterator[Ranks]:
         """Ranks of the items, in one piece."""

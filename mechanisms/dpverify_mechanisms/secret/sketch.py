@@ -107,10 +107,10 @@ class CutSketch(SecretRows):
         gamma = RankOneNormal.max_gamma(sketch_rows, epsilon=epsilon, delta=delta)
         exact = 2 * _moved(adjacency) / (gamma + 2 * _moved(adjacency) / p)
         finest = _finest(p)
-        require(finest >= 1, "p", p, "fewer: the sketch's sums would be too large")
+        require(finest >= 1, "p", p, "smaller: otherwise the sketch's sums would be too large")
         steps = min(_FLOOR_STEPS, 1 << finest.bit_length() - 1)
         w = Fraction(math.ceil(exact * steps), steps)
-        require(w < p, "epsilon", epsilon, "larger for so few vertices: w would be n")
+        require(w < p, "epsilon", epsilon, "larger for so few vertices, since w would be n")
         return cls(p=p, sketch_rows=sketch_rows, w=w, adjacency=adjacency)
 
     @property

@@ -268,10 +268,10 @@ def _slope(means: NDArray[np.float64], truths: NDArray[np.float64]) -> float:
     shifted = truths - 0.5
     if not np.abs(shifted).max() > 1e-9:
         raise ParameterError(
-            "at", "pairs that are all orthogonal", "at other angles too for a graded ladder"
+            "at", "pairs that are all orthogonal", "pairs of other angles too, for a graded ladder"
         )
     slope = float(((means - 0.5) * shifted).sum() / (shifted**2).sum())
-    require(slope > 0, "draws", slope, "enough for bits to agree more often at smaller angles")
+    require(slope > 0, "draws", slope, "more, so that bits agree more often at smaller angles")
     return slope
 
 

@@ -81,7 +81,7 @@ class RandomizedSigns(Redrawable, Exhaustive):
             self._adjacent or self.rule.notion == "differential privacy",
             "adjacency",
             self.adjacency.unit,
-            "one with a bound for an individual rule",
+            "one with a bound, for an individual flip rule",
         )
 
     # What neighbours change

@@ -128,7 +128,7 @@ class SignSketch(RandomizedSigns):
                 "ladder",
                 "a graded one",
                 "Ladder.response for whole records",
-                "A record far from 0 can be replaced by one as far on the other side.",
+                "A record far from 0 can be replaced by one equally far on the other side.",
             )
         if least_norm is not None:
             require(delta > 0, "delta", delta, "positive for a claim over the draw")

@@ -287,7 +287,7 @@ def test_logarithms_beside_nats() -> None:
         found = bound.epsilon_at(Fraction(1, 100))
         assert found.lower <= OptimalBound(points=points).epsilon_at(Fraction(1, 100)).upper
         assert found.width < 1e-4
-    # ln 3 is no multiple of a double next to it: the lattice must not be of its own size.
+    # ln 3 is not a multiple of a double next to it: the lattice must not be of its own size.
     ten = (ratio("3"),) * 10
     around, optimum = ApproximateOptimalBound(points=ten), OptimalBound(points=ten)
     wide, narrow = around.epsilon_at(Fraction(1, 100)), optimum.epsilon_at(Fraction(1, 100))

@@ -115,7 +115,7 @@ def test_outputs_that_one_side_never_gives() -> None:
     [
         ({"p": [0.7, 0.2, 0.1], "q": [1, 0, 0]}, r"^sum of p=1-.* exactly 1.* error=1e-15"),
         ({"p": [0.5, 0.6], "q": [1, 0], "error": 1e-3}, r"^sum of p=1\+0\.1 must be 1 within"),
-        ({"p": [0.5], "q": [1, 0]}, r"^p and q=1 and 2 must be of as many outputs"),
+        ({"p": [0.5], "q": [1, 0]}, r"^p and q=1 and 2 must be of the same number of outputs"),
         ({"p": [-0.5, 1.5], "q": [1, 0]}, r"^probability=-0.5 must be in \[0, 1\]"),
         ({"p": [math.nan, 1], "q": [1, 0]}, r"^probability=nan"),
         ({"p": None, "q": [1]}, r"^probabilities=None must be a list of numbers"),

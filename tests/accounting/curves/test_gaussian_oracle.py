@@ -25,7 +25,7 @@ from tests.helpers.profiles import thinned
 
 EPSILONS = ["1e-8", "1e-6", "1e-4", "1e-2", "0.1", "1", "10", "20", "100", "1e3", "1e4"]
 DELTAS = ["0.999999", "0.4", "0.1", "1e-3", "1e-6", "1e-10", "1e-30", "1e-100", "1e-300"]
-# Noise per sensitivity, off the powers of two and of ten so that σ is no double.
+# Noise per sensitivity, off the powers of two and of ten so that σ is not a double.
 RATIOS = [f"3.7e{exponent}" for exponent in range(-4, 8)] + ["1e-4", "1e8"]
 GRID = [(epsilon, ratio) for epsilon in ["0", *EPSILONS] for ratio in RATIOS]
 # From here on δ is below 10^-200000000000, and the tail of a ball of usual precision has no digits.

@@ -77,7 +77,7 @@ BROKEN = {
     "rubbish": ("print('done.', flush=True)", "wrote a line that isn't JSON: done."),
     "digits": ("print('9' * 5000, flush=True)", "wrote a line that Python can't read (ValueError"),
     "depth": ("print('[' * 10**5, flush=True)", "Python can't read (RecursionError"),
-    "two values": ('print(\'{"a": 1, "a": 2}\', flush=True)', "an object has one key twice"),
+    "two values": ('print(\'{"a": 1, "a": 2}\', flush=True)', "an object has the same key twice"),
     "exponent": ("print('1e9999999999999999999', flush=True)", "Python can't read (InvalidOperat"),
     "two lines": ("print(1); print(2, flush=True)", "wrote a line that no request asked for"),
     "ends": (

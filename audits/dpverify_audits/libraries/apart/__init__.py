@@ -37,7 +37,8 @@ def command(library: str, release: str) -> Command:
     python = os.environ.get(variable(library))
     if not python:
         raise ConfigurationError(
-            f"library {library} isn't installed here, as it wants a NumPy older than dpverify's. "
+            f"library {library} can't be installed here, since it needs a NumPy older than "
+            "dpverify's. "
             f"Install it in another environment, and set {variable(library)} to its interpreter."
         )
     # Isolated, so that neither this folder nor dpverify's packages are on its path.
