@@ -40,9 +40,9 @@ def family_of(name: str) -> MechanismFamily:
         If nothing was, with the name that was probably meant.
     """
     known = families()
-    if name not in known:
-        raise ConfigurationError(f"there is no mechanism {name}. {did_you_mean(name, known)}")
-    return known[name]
+    if str(name) not in known:
+        raise ConfigurationError(f"there is no mechanism {name}. {did_you_mean(str(name), known)}")
+    return known[str(name)]
 
 
 def mechanism(

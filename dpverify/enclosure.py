@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal
 
 from flint import arb, ctx, fmpq
 
-from dpverify.errors import NumericalError, ParameterError
+from dpverify.errors import NumericalError, ParameterError, require_known
 
 __all__ = [
     "Enclosure",
@@ -181,6 +181,7 @@ class Enclosure:
 
     def __post_init__(self) -> None:
         _require_usual_doubles()
+        require_known("safe_end", self.safe_end, ("lower", "upper"))
         if not self.lower <= self.upper:
             raise NumericalError(f"no enclosure has ends {self.lower!r} and {self.upper!r}")
 

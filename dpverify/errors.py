@@ -35,6 +35,7 @@ __all__ = [
     "extra",
     "place",
     "require",
+    "require_known",
 ]
 
 
@@ -153,6 +154,14 @@ def require(condition: bool, name: str, value: object, rule: str, way_out: str =
     """
     if not condition:
         _refuse(name, value, rule, way_out)
+
+
+def require_known(name: str, value: object, known: Iterable[str]) -> None:
+    """Raise `ParameterError` unless the value is one of these names; it says which was meant."""
+    names = list(known)
+    if not (isinstance(value, str) and value in names):
+        rule = " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
+        _refuse(name, value, rule, did_you_mean(_text(value), names, otherwise=" ").strip())
 
 
 @contextmanager

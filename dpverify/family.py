@@ -6,18 +6,21 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Domain
 from dpverify.enclosure import exact_string, rational
-from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
+from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require, require_known
 from dpverify.privacy import Certifiable
 
 __all__ = ["MechanismFamily", "Parameter", "Request"]
 
 _NUMBER = re.compile(r"-?[0-9]{1,1000}(\.[0-9]{1,1000})?([eE][+-]?[0-9]{1,3})?(/[0-9]{1,1000})?")
+
+
+Kind = Literal["whole", "number", "choice"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +41,15 @@ class Parameter:
 
     name: str
     meaning: str
-    kind: Literal["whole", "number", "choice"] = "whole"
+    kind: Kind = "whole"
     default: int | Fraction | str | None = None
     min_: int = 1
     max_: int | str | None = None
     off: int | None = None
     choices: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_known("kind", self.kind, get_args(Kind))
 
     @property
     def domain(self) -> str:
@@ -75,10 +81,8 @@ class Parameter:
             If it isn't what `domain` says.
         """
         if self.kind == "choice":
-            if value in self.choices:
-                return str(value)
-            hint = did_you_mean(str(value), self.choices)
-            raise ParameterError(self.name, value, f"one of {', '.join(self.choices)}", hint)
+            require_known(self.name, value, self.choices)
+            return str(value)
         number = _exact(self.name, value, self.domain)
         if number != self.off:
             most = others.get(self.max_) if isinstance(self.max_, str) else self.max_

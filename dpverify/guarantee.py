@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar, cast, get_args
 
 from dpverify._axes import axes_or_new
 from dpverify.data.adjacency import Adjacency, Group
 from dpverify.enclosure import Enclosure, Real, exact_string, number_string, rational
-from dpverify.errors import ParameterError, require
+from dpverify.errors import ParameterError, require, require_known
 from dpverify.numbers import whole
 
 if TYPE_CHECKING:
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from dpverify.accounting.notions.risk import Risk
 
 _LONGEST_DOUBLE = 24  # characters
+Notion = Literal["differential privacy", "individual differential privacy"]
 _Adjacent = TypeVar("_Adjacent", Adjacency, Adjacency | None)
 
 __all__ = [
     "Draw",
     "Guarantee",
+    "Notion",
     "PrivacyBound",
     "PrivacyCurve",
     "claimed_epsilon",
@@ -347,9 +349,7 @@ class Guarantee:
     randomness: str
     data_choice: str
     theorem: str
-    notion: Literal["differential privacy", "individual differential privacy"] = (
-        "differential privacy"
-    )
+    notion: Notion = "differential privacy"
     assumptions: tuple[str, ...] = ()
     draws: tuple[Draw, ...] = ()
     given: tuple[str, ...] = ()
@@ -357,6 +357,9 @@ class Guarantee:
     statements: tuple[str, ...] = ()
 
     __array_ufunc__: ClassVar[None] = None  # numpy's numbers leave multiplication to us
+
+    def __post_init__(self) -> None:
+        require_known("notion", self.notion, get_args(Notion))
 
     def __mul__(self, times: SupportsIndex) -> Guarantee:
         count = whole("times", cast("int", times))

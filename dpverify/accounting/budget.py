@@ -22,7 +22,7 @@ from dpverify.accounting.composition.compose import Release
 from dpverify.accounting.composition.filters import FILTERS, Cost
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Real, exact_string, rational
-from dpverify.errors import BudgetError, did_you_mean, require
+from dpverify.errors import BudgetError, require, require_known
 from dpverify.numbers import optional_delta
 from dpverify.visible import hidden
 
@@ -79,8 +79,7 @@ class Budget:
         kept = rational("slack", slack)
         require(eps > 0, "epsilon", epsilon, "positive")
         require(0 <= target < 1, "delta", delta, "in [0, 1)")
-        hint = did_you_mean(str(composition), FILTERS)
-        require(str(composition) in FILTERS, "composition", composition, "known", hint)
+        require_known("composition", composition, FILTERS)
         none = composition != "basic" or kept == 0
         require(none, "slack", slack, "left out for basic composition, which uses all of delta")
         require(0 <= kept <= target, "slack", slack, f"in [0, delta={exact_string(target)}]")

@@ -26,7 +26,7 @@ from dpverify.auditing.finding import Finding, Verdict
 from dpverify.auditing.formatting import jsonable
 from dpverify.auditing.replay import call_code
 from dpverify.enclosure import Enclosure, Real, decimal_string, rational
-from dpverify.errors import PASSING, require
+from dpverify.errors import PASSING, require, require_known
 from dpverify.guarantee import PrivacyBound
 from dpverify.visible import raised, shown
 
@@ -223,7 +223,7 @@ def audit_accountant(
     unsafe {'sigma': 0.2, 'delta': 1e-05} epsilon 24.224 is claimed, and it is at least 33.1037
     loose {'sigma': 8, 'delta': 1e-05} epsilon 0.605601 is claimed, 1.394 times the truth
     """
-    require(solves in get_args(Solves), "solves", solves, "epsilon or delta")
+    require_known("solves", solves, get_args(Solves))
     forgiven = rational("tolerance", tolerance)
     require(forgiven >= 0, "tolerance", tolerance, "at least 0")
     given = "delta" if solves == "epsilon" else "epsilon"

@@ -86,8 +86,8 @@ from dpverify.errors import (
     DPVerifyError,
     DrawError,
     ParameterError,
-    did_you_mean,
     require,
+    require_known,
 )
 from dpverify.execution.progress import duration
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
@@ -384,9 +384,7 @@ def _names(name: str, given: Iterable[str], known: Sequence[str]) -> tuple[str, 
     require(listed, name, shown(given), "a list", f"Write {name}=[{shown(given)}].")
     names = tuple(given)
     for each in names:
-        rule = f"among {', '.join(known)}"
-        hint = did_you_mean(each if isinstance(each, str) else "", known, otherwise=" ")
-        require(isinstance(each, str) and each in known, name, each, rule, hint)
+        require_known(name, each, known)
     return names
 
 

@@ -18,7 +18,7 @@ from dpverify.certificate.checks import certificate_path, check_terms, read_cert
 from dpverify.certificate.manifest import read_array
 from dpverify.certificate.schema import Certificate
 from dpverify.data.declared import DateColumn, NumberColumn
-from dpverify.errors import CertificateError, ParameterError, extra
+from dpverify.errors import CertificateError, extra, require_known
 from dpverify.privacy import Certifiable, Estimator
 
 __all__ = ["Release", "open_release"]
@@ -60,8 +60,7 @@ class Release:
             If the mechanism has no such estimator.
         """
         known = self.estimators
-        if name not in known:
-            raise ParameterError("name", repr(name), f"one of {', '.join(known)}")
+        require_known("name", name, known)
         return known[name].estimate(first, second)  # type: ignore[arg-type]
 
     def squared_distance(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:

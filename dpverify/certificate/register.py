@@ -21,7 +21,7 @@ from dpverify.certificate.configuration import UNDECIDED
 from dpverify.certificate.meaning import domain_in_words
 from dpverify.certificate.rounding import at_most
 from dpverify.certificate.schema import Certificate
-from dpverify.errors import CertificateError, did_you_mean, require
+from dpverify.errors import CertificateError, require_known
 
 __all__ = ["SECTORS", "entry", "file_name", "yaml"]
 
@@ -71,9 +71,8 @@ def entry(
     """
     if certificate.release is None:
         raise CertificateError("nothing was released: there is no deployment to register.")
-    known = sector is None or sector in SECTORS
-    hint = "" if sector is None else did_you_mean(sector, SECTORS)
-    require(known, "sector", sector, "one that the registry has", hint)
+    if sector is not None:
+        require_known("sector", sector, SECTORS)
     inputs, derived = certificate.inputs, certificate.derived
     about = inputs.about
     name = name or about.get("title", UNDECIDED)

@@ -21,7 +21,7 @@ from attrs.converters import optional
 from numpy.typing import NDArray
 
 from dpverify.enclosure import short_string
-from dpverify.errors import RecordsError, require
+from dpverify.errors import RecordsError, require, require_known
 from dpverify.numbers import to_count, to_rational
 from dpverify.sampling.words import Words
 
@@ -61,7 +61,7 @@ PROBES = 40
 
 
 def _known(_: Any, field: attrs.Attribute[Any], value: str) -> None:
-    require(value in get_args(_Outside), field.name, value, '"refuse" or "clip"')
+    require_known(field.name, value, get_args(_Outside))
 
 
 @frozen

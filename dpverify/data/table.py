@@ -59,7 +59,7 @@ def _to_rows(rows: Any) -> tuple[int, int]:
 def _to_make(make: Any) -> Any:
     forms = get_args(Made)
     known = isinstance(make, str) and make in forms
-    way_out = did_you_mean(make, forms) if isinstance(make, str) else ""
+    way_out = did_you_mean(make, forms, otherwise=" ").strip() if isinstance(make, str) else ""
     rule = f"{', '.join(forms)}, or a function of a list of dicts"
     require(known or callable(make), "make", make, rule, way_out)
     return make

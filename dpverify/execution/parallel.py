@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
-from dpverify.errors import require
+from dpverify.errors import require, require_known
 
 __all__ = ["BACKENDS", "Backend", "remote", "spread", "workplace"]
 
@@ -54,7 +54,7 @@ def workplace(
         If the cluster can't be reached, or its workers can't give the numbers that this process
         would (`cluster.joined`).
     """
-    require(backend in BACKENDS, "backend", backend, f"one of {', '.join(BACKENDS)}")
+    require_known("backend", backend, BACKENDS)
     if backend == "loky":
         rule = "left out with the backend loky"
         require(scheduler is None, "scheduler", scheduler, rule, "Name the backend dask.")

@@ -21,11 +21,11 @@ from functools import partial
 from inspect import Parameter, signature
 from math import floor, log10
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from flint import arb, ctx
 
-from dpverify.errors import ParameterError, require
+from dpverify.errors import ParameterError, require, require_known
 from dpverify.ledger.letters import Quotient
 from dpverify.ledger.oracles import apart, integrals, number
 
@@ -143,6 +143,7 @@ class Check:
     ends: Sequence[Case] = ()
 
     def __post_init__(self) -> None:
+        require_known("oracle", self.oracle, get_args(Oracle))
         good = not (self.bound and self.oracle == "identity")
         require(good, "oracle", self.oracle, "another kind of oracle if the truth has a bound")
 

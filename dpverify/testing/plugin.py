@@ -18,7 +18,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 import pytest
 
@@ -31,7 +31,7 @@ from dpverify.auditing.settings import (
     checked,
     settle,
 )
-from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean
+from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean, require_known
 
 if TYPE_CHECKING:
     from dpverify.auditing.finding import Verdict
@@ -163,6 +163,7 @@ class Auditor:
         marked |= {name: value for name, value in words.items() if value is not None}
         settings = {n: s.value for n, s in self.config.stash[_SETTINGS].items()}
         try:
+            _check_expected(expect)
             report = _audited(
                 subject,
                 marked,
@@ -210,6 +211,12 @@ def _audited(
         workers=1,
         replay=replay,
     )
+
+
+def _check_expected(verdict: Any) -> None:
+    from dpverify.auditing.finding import Verdict
+
+    require_known("expect", verdict, get_args(Verdict))
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -198,7 +198,7 @@ def test_public_draws_that_are_not_independent_are_refused() -> None:
         ),
         ({"epsilon": 1, "unit": "a\nb"}, r"^unit=.* hidden character"),
         ({"epsilon": 1, "unit": 3}, r"^unit=3 must be text"),
-        ({"epsilon": 1, "composition": ["basic"]}, "^composition=.* must be known"),
+        ({"epsilon": 1, "composition": ["basic"]}, "^composition=.* must be basic"),
     ],
 )
 def test_targets_that_are_none_are_refused(options: dict[str, Any], said: str) -> None:

@@ -293,7 +293,7 @@ BAD_CONFIGURATIONS = {
     "mistyped choice": (
         "k = 4",
         "k = 4\nnoise = 'laplce'",
-        "noise=laplce must be one of gaussian, laplace. Did you mean laplace?",
+        "noise=laplce must be gaussian or laplace. Did you mean laplace?",
     ),
     "mistyped adjacency": (
         'kind = "attribute"',

@@ -38,7 +38,7 @@ from flint import arb, ctx
 
 from dpverify.accounting.solve import brentq
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
-from dpverify.errors import NumericalError, ParameterError, require
+from dpverify.errors import NumericalError, ParameterError, require, require_known
 from dpverify.guarantee import PrivacyBound
 from dpverify.numbers import to_positive_rational
 
@@ -218,7 +218,7 @@ class RDP(PrivacyBound):
         require(len(self.parts) > 0, "parts", "none", "at least one release")
         for _, count in self.parts:
             require(count >= 1, "count", count, "at least 1")
-        require(self.conversion in _THEOREMS, "conversion", self.conversion, f"of {Conversion}")
+        require_known("conversion", self.conversion, _THEOREMS)
 
     @classmethod
     def composed(cls, curves: Iterable[RDP]) -> RDP:

@@ -33,7 +33,7 @@ from attrs import field, frozen
 
 from dpverify.accounting.notions.renyi import RDP, GaussianRenyi
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
-from dpverify.errors import require
+from dpverify.errors import require, require_known
 from dpverify.guarantee import PrivacyBound
 from dpverify.numbers import to_positive_rational
 
@@ -72,9 +72,7 @@ class ZCDP(PrivacyBound):
     conversion: ZCDPConversion = "canonne-kamath-steinke"
 
     def __attrs_post_init__(self) -> None:
-        require(
-            self.conversion in _THEOREMS, "conversion", self.conversion, f"one of {set(_THEOREMS)}"
-        )
+        require_known("conversion", self.conversion, _THEOREMS)
 
     @classmethod
     def gaussian(

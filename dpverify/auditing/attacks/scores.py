@@ -53,7 +53,7 @@ from dpverify.auditing.statistics.score_bounds import (
 )
 from dpverify.data.rows import row_key
 from dpverify.enclosure import Enclosure, Real, rational
-from dpverify.errors import ParameterError, require
+from dpverify.errors import ParameterError, require, require_known
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import level
 from dpverify.visible import shown
@@ -241,7 +241,7 @@ def audit_scores(
     exact = rational("delta", delta)
     require(0 <= exact < 1, "delta", delta, "in [0, 1)")
     alpha = level("alpha", alpha)
-    require(design in get_args(Design), "design", design, "independent or one-run")
+    require_known("design", design, get_args(Design))
     own, other = _scores("with_", with_), _scores("without", without)
     if runs is not None:
         _require_designed(own, other, runs, design)

@@ -38,7 +38,7 @@ from dpverify.data.columns import Number
 from dpverify.data.domain import Domain, is_sparse, shape_of
 from dpverify.data.table import Table
 from dpverify.enclosure import Real
-from dpverify.errors import DrawError, ParameterError, require
+from dpverify.errors import DrawError, ParameterError, require, require_known
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import count
 from dpverify.privacy import Mechanism, Pair
@@ -354,8 +354,8 @@ def _declared(of: Of | None, adjacency: Any, takes: Takes, *, tabular: bool) -> 
         require(says != "dataset", "adjacency", adjacency, "of records, for a single number")
         says, who = "record", "a mechanism of a single number"
     of = says if of is None else of
-    known = of is None or (isinstance(of, str) and of in get_args(Of))
-    require(known, "of", of, "declared", _WAYS)
+    if of is not None:
+        require_known("of", of, get_args(Of))
     rule = "one of rows that are added, removed or replaced, for rows of a Table"
     way_out = "Take AddRemove() or Replace(); or declare `of`, for numbers of the table's columns."
     require(of is not None or not tabular, "adjacency", adjacency, rule, way_out)

@@ -10,10 +10,10 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
 from dpverify.enclosure import Real, rational
-from dpverify.errors import require
+from dpverify.errors import require, require_known
 from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["Declaration", "ensure_equal", "primitive", "taped"]
@@ -88,7 +88,7 @@ def primitive(*, sensitivity: Real, noise: PrivacyCurve, norm: Norm = "l1") -> C
     ...     return total + rng.laplace(scale=2)
     """
     require(rational("sensitivity", sensitivity) >= 0, "sensitivity", sensitivity, "at least 0")
-    require(norm in ("l1", "l2", "linf"), "norm", norm, "l1, l2 or linf")
+    require_known("norm", norm, get_args(Norm))
     curve = hasattr(noise, "delta_at") and hasattr(noise, "epsilon_at")
     require(curve, "noise", noise, "a privacy curve, as dpv.Laplace(scale=2)")
 

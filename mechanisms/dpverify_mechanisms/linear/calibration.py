@@ -20,7 +20,7 @@ from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Vectors
 from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, short_string, squared
-from dpverify.errors import ParameterError
+from dpverify.errors import ParameterError, require_known
 from dpverify.guarantee import PrivacyCurve
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.rounded_laplace import RoundedLaplace
@@ -92,6 +92,7 @@ class Neighbours:
             If Gaussian noise would be finer than the grid, or Laplace noise than a 64th of it; if
             either would be wider than 2⁴⁴ steps.
         """
+        require_known("noise", kind, ("gaussian", "laplace"))
         match kind:
             case "gaussian":
                 scale = level(epsilon, delta, sensitivity=self.apart(2)).upper

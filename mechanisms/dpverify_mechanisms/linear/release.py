@@ -27,7 +27,7 @@ from dpverify.enclosure import (
     Exact,
     SquareRoot,
 )
-from dpverify.errors import NumericalError
+from dpverify.errors import NumericalError, require_known
 from dpverify.privacy import Prepared
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear._one_pass import one_pass
@@ -66,6 +66,7 @@ class NoisyProduct(Prepared):
     _largest_sum: int = field(init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
+        require_known("at", self.at, ("output", "input"))
         bound = self.projection.largest_sum(self.grid.check_reach(self.domain))
         check_sums(bound, self.grid)
         object.__setattr__(self, "_largest_sum", bound)

@@ -36,7 +36,7 @@ from dpverify.enclosure import (
     squared,
     to_arb,
 )
-from dpverify.errors import ParameterError, require
+from dpverify.errors import ParameterError, require, require_known
 from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.numbers import whole
 from dpverify.privacy import Certifiable, Errors, Estimator, Pair
@@ -114,6 +114,7 @@ class LinearSketch(NoisyProduct, Certifiable):
             sensitivity; the papers' own (`accounting.published`) ask for more than is needed
         """
         epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
+        require_known("at", at, ("output", "input"))
         check_bound(domain, adjacency)
         grid = grid_for(domain, adjacency, projection.p, whole("grid_steps", grid_steps))
         neighbours = Neighbours(

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import fmean
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import scipy
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets
 from dpverify.enclosure import Enclosure, Real, rational
-from dpverify.errors import ParameterError, require
+from dpverify.errors import ParameterError, require, require_known
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 from dpverify.privacy import Errors, Exhaustive, Pair, Redrawable
 from dpverify.sampling.words import Words
@@ -75,8 +75,7 @@ class MinHash(Redrawable, Exhaustive):
     reading: Reading = "over the draw"
 
     def __attrs_post_init__(self) -> None:
-        rule = '"over the draw" or "realised"'
-        require(self.reading in ("over the draw", "realised"), "reading", self.reading, rule)
+        require_known("reading", self.reading, get_args(Reading))
         farthest_sets(self.domain, self.adjacency, self.hashes.items)
         if not isinstance(self.rule, Plain):
             self.privacy()  # refuses coins that don't fit B

@@ -35,7 +35,7 @@ from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.enclosure import Exact, SquareRoot
-from dpverify.errors import require
+from dpverify.errors import require, require_known
 from dpverify.numbers import to_count, to_whole
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.words import ReplayableWords
@@ -128,8 +128,7 @@ class SJLT(Projection):
     def __attrs_post_init__(self) -> None:
         s = self.sparsity
         require(1 <= s <= self.k, "sparsity", s, f"from 1 to k={self.k}")
-        known = ("block", "graph")
-        require(self.construction in known, "construction", self.construction, "block or graph")
+        require_known("construction", self.construction, ("block", "graph"))
         if self.construction == "block":
             require(self.k % s == 0, "sparsity", s, f"a divisor of k={self.k} for blocks")
         if self.hashing != "independent":

@@ -41,7 +41,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from attrs import field, frozen
@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 from dpverify.accounting.curves.randomized_response import RandomizedResponse
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import Notion, PrivacyCurve
 from dpverify.sampling.coins import flips
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.projections.independent import Projection
@@ -75,7 +75,6 @@ LEVELS = 2**14
 _ONE = 2**192
 
 Sums = NDArray[np.int64]
-Notion = Literal["differential privacy", "individual differential privacy"]
 
 
 class FlipRule(ABC):

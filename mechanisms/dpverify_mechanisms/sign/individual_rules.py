@@ -25,11 +25,11 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.accounting.curves.randomized_response import keep_probability
 from dpverify.enclosure import SquareRoot, exact_string
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import Notion, PrivacyCurve
 from dpverify.sampling.coins import flips
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.sign.flip_rules import UNIT, CoinRule, FlipRule, Notion, Sums, first_flip
+from dpverify_mechanisms.sign.flip_rules import UNIT, CoinRule, FlipRule, Sums, first_flip
 
 __all__ = ["IndividualNoise", "IndividualResponse"]
 

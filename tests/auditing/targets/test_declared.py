@@ -71,7 +71,7 @@ def undrawn(data: Any) -> Any:
 def test_what_is_not_declared_is_refused_with_both_ways_out() -> None:
     with pytest.raises(ParameterError, match=r'missing.*of="record".*of="dataset"'):
         of(mean)
-    with pytest.raises(ParameterError, match=r"of=rows must be declared"):
+    with pytest.raises(ParameterError, match=r"of=rows must be record or dataset"):
         of(mean, of="rows")
 
 
