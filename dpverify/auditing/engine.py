@@ -176,6 +176,8 @@ def run(
             for each in outcome["pairs"]
         ]
         searched = outcome["searched"]
+        if outcome.get("raises"):
+            return report(findings=(), failed=(outcome["raises"],), searched=searched)
         spare = frozenset(outcome.get("spare", ()))  # of a journal that was begun before, none
     names_none = f"given, as {display_name(mechanism)} names none"
     require(bool(pairs), "pairs", "missing", names_none)
@@ -183,7 +185,8 @@ def run(
     unfit, remembering = trials["unfit"], trials["remembers"]
     target = Target(mechanism, pairs, frozenset(unfit), space, spare)
     own_pairs = (selection.pairs is None and space is None) or names_own(target)
-    attacks = [] if remembering else asked.attacks(whole=trials["whole"])
+    told = not (remembering or trials.get("silent"))
+    attacks = asked.attacks(whole=trials["whole"]) if told else []
     weights = {str(attack.name): attack.weight for attack in attacks if attack.weight}
     levels = shares(config.alpha, weights) if weights else {}
 
@@ -430,6 +433,7 @@ def _searched(
     searched : among which pairs, in words
     spare : the name of that first candidate, where another one was found
     failed : whether some of them couldn't be drawn from
+    raises : of what always raises the same, what and where
     """
     try:
         extreme = space.extremes()
@@ -450,7 +454,19 @@ def _searched(
         "searched": _told(space, found),
         "spare": [] if known or best is others[0] else [others[0].name],
         "failed": bool(found.failed),
+        "raises": _raises(found),
     }
+
+
+def _raises(found: Searched) -> str:
+    """Where every release raised the same, that and the way out."""
+    if not found.raised:
+        return ""
+    first, tried = next(iter(found.failed.values())), len(found.failed)
+    return (
+        f"{first} So did every other release, at all {tried} pairs that were tried. Give `pairs` "
+        "at which it answers."
+    )
 
 
 def _told(space: Space, found: Searched) -> str:
@@ -474,10 +490,12 @@ def _trials(
     -------
     unfit : by the names of pairs that can't be drawn from, why
     remembers : why draws aren't independent, if they aren't
+    silent : whether every release raised the same
     whole : whether all outputs are whole numbers
     notes, leaks : what is done beside the outputs; leaks are what depends on the data there
     """
     unfit, still, all_whole, large = {}, [], True, False
+    raised: set[str] = set()
     here = evolve(config, workers=1)
     for pair in pairs:
         sample = partial(sample_pair, mechanism, pair, here, "trial")
@@ -488,6 +506,7 @@ def _trials(
                 sides = sample(draws=_RAISED)
         except DrawError as error:
             unfit[pair.name] = str(error)
+            raised |= error.raised if isinstance(error, AlwaysRaisedError) else {"", "otherwise"}
             continue
         all_whole = all_whole and all(whole(side) for side in sides)
         large = large or any(output.cut for side in sides for output in side if valued(side))
@@ -508,6 +527,7 @@ def _trials(
         notes = (*notes, f"{name} {said}, sum, extremes and checksum alone.")
     return {
         "unfit": unfit,
+        "silent": len(unfit) == len(pairs) and len(raised) == 1,
         "remembers": [reason for reason in reasons if reason][:1],
         "whole": all_whole,
         "notes": notes,

@@ -13,6 +13,8 @@ an equal part of the draws on each round: all that are left get a few, the bette
 as many each, and so on (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed
 bandits").
 
+Where all releases of all pairs raise, the search ends with the first glance.
+
 A pair at which the releases of one side alone fail, or differ in shape, has the highest score;
 whether it refutes the claim is for the draws that are counted. A pair at which both sides fail is
 reported and left out, and the search goes on. One that the mechanism doesn't take (`admit`) is no
@@ -53,7 +55,7 @@ from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.arrays import always_raises
 from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.foreign import display_name
-from dpverify.auditing.outputs.samples import sample_pair
+from dpverify.auditing.outputs.samples import AlwaysRaisedError, sample_pair
 from dpverify.auditing.spaces.base import Space
 from dpverify.errors import DrawError, ParameterError, require
 from dpverify.privacy import Mechanism, Pair
@@ -66,6 +68,7 @@ CANDIDATES = 256
 _COMPARED = 32  # pairs in the first round that compares bounds
 _GLANCE = 5  # draws on a side, by which all candidates are compared before
 _LEAST = 20  # draws on a side, below which a bound says nothing
+_SILENT = 50  # draws on a side, where all that was drawn before raised the same
 _SHRINKS = 40  # simpler pairs that are tried
 _FIRST = 250  # draws on a side, or a quarter, that often tell enough of a simpler pair
 _WEAK = 0.25  # of what it has to show: with less on these draws, it isn't drawn from again
@@ -83,12 +86,14 @@ class Searched:
         differ in what is raised or in shape
     candidates : all pairs of the first round
     failed : of those that can't be drawn from on either side, a sentence by the pair's name
+    raised : what every release raised, if all raised the same; else empty
     """
 
     pair: Pair | None
     bound: float
     candidates: tuple[Pair, ...]
     failed: Mapping[str, str]
+    raised: str = ""
 
 
 def search(
@@ -114,7 +119,13 @@ def search(
         turned = Pair(name=pair.name, record=pair.neighbour, neighbour=pair.record)
         keys = (space.pair_key(pair), space.pair_key(turned))
         pair = next((each for each in known if space.pair_key(each) in keys), pair)
-    return Searched(pair=pair, bound=best, candidates=candidates, failed=bounds.failed)
+    return Searched(
+        pair=pair,
+        bound=best,
+        candidates=candidates,
+        failed=bounds.failed,
+        raised="" if pair else bounds.said,
+    )
 
 
 def _candidates(
@@ -143,22 +154,36 @@ class _Bounds:
     mechanism, config : what is drawn from, and how
     failed : as in `Searched`
     lost : seconds that those pairs took
+    raised : what every release of such a pair raised, and "" where it failed otherwise
+    answered : whether some pair could be drawn from
     """
 
     mechanism: Mechanism
     config: AuditConfig
     failed: dict[str, str] = field(default_factory=dict)
     lost: float = 0.0
+    raised: set[str] = field(default_factory=set)
+    answered: bool = False
+
+    @property
+    def said(self) -> str:
+        """What all that fail raised, if it is the same."""
+        return next(iter(self.raised)) if len(self.raised) == 1 else ""
 
     def __call__(self, pair: Pair, stage: str, count: int) -> float:
         """What so many draws on a side show at the pair (`_bound`); −∞ where it fails."""
         start = perf_counter()
+        if self.said and not self.answered:
+            count = min(count, _SILENT)
         try:
-            return _bound(self.mechanism, pair, self.config, stage, count)
+            shown = _bound(self.mechanism, pair, self.config, stage, count)
         except DrawError as error:
             self.failed[pair.name] = str(error)
+            self.raised |= error.raised if isinstance(error, AlwaysRaisedError) else {""}
             self.lost += perf_counter() - start
             return -math.inf
+        self.answered = True
+        return shown
 
     def ranked(self, pairs: Sequence[Pair], stage: str, count: int) -> list[tuple[float, int]]:
         """What each pair shows, with its place, the most first; of equal ones the caller's first.
@@ -180,14 +205,18 @@ def _glanced(candidates: Sequence[Pair], bounds: _Bounds) -> list[Pair]:
         ranked = bounds.ranked(left, "glance", count)
         first = sorted(place for shown, place in ranked if shown > -math.inf)[: _COMPARED // 2]
         chosen = list(dict.fromkeys([*first, *(place for _, place in ranked)]))[:most]
+        if ranked[0][0] == -math.inf:
+            return []
         left, count = [left[place] for place in sorted(chosen)], 4 * count
     return left
 
 
 def _raced(left: Sequence[Pair], bounds: _Bounds) -> tuple[Pair | None, float, int]:
     """The best pair, what it showed last, and on how many draws; None where all fail."""
-    draws, rounds = bounds.config.draws, max(1, math.ceil(math.log2(len(left))))
     best, count = -math.inf, _LEAST
+    if not left:
+        return None, best, count
+    draws, rounds = bounds.config.draws, max(1, math.ceil(math.log2(len(left))))
     for number in range(rounds):
         count = max(_LEAST, draws // (rounds * len(left)))
         ranked = bounds.ranked(left, f"search {number}", count)
@@ -278,6 +307,8 @@ def _bound(
     sample = partial(sample_pair, mechanism, config=config, stream=stage, draws=count)
     try:
         own, other = sample(pair)
+    except AlwaysRaisedError:
+        raise
     except DrawError:
         for side in (pair.record, pair.neighbour):
             with suppress(DrawError):

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +25,7 @@ from dpverify.auditing.outputs.foreign import foreign_code
 from dpverify.auditing.outputs.samples import one_side
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
+from dpverify.data.domain import Box
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.rounded_laplace import RoundedLaplace
@@ -140,6 +142,41 @@ def test_what_is_always_raised_is_said() -> None:
     report = audit(cancelled, draws=100, **CLAIM)
     assert report.verdict == "inconclusive"
     assert "raised CancelledError: no" in str(report)
+
+
+SEARCHED = CLAIM | {"pairs": None, "search": True, "attributes": 1, "domain": Box(0, 1)}
+
+
+@pytest.mark.parametrize("asked", [SEARCHED, CLAIM], ids=["searched", "pairs"])
+def test_what_always_raises_is_not_drawn_from_for_long(asked: dict[str, Any]) -> None:
+    calls = []
+
+    def broken(data: Any, rng: Any) -> float:
+        calls.append(data)
+        raise LookupError("no column")
+
+    report = audit(broken, draws=10_000, **asked)
+    assert report.verdict == "inconclusive"
+    assert "raised LookupError: no column" in report.failed[0]
+    assert ("at all" in report.failed[0]) == asked["search"]
+    assert len(calls) < 5_000
+
+
+@pytest.mark.parametrize("fits", [lambda value: value > 0.9, lambda value: value == 0])
+def test_what_raises_at_most_data_sets_is_audited(fits: Callable[[float], bool]) -> None:
+    def picky(data: Any, rng: Any) -> float:
+        if not fits(data[0]):
+            raise LookupError("no column")
+        return float(rng.laplace())
+
+    assert audit(picky, draws=1_000, **SEARCHED).verdict == "violation"
+
+
+def test_what_is_always_raised_in_other_words_is_an_output() -> None:
+    def tells(data: Any, rng: Any) -> float:
+        raise ValueError(f"{data[0] > 0}")
+
+    assert audit(tells, draws=1_000, **CLAIM).verdict == "violation"
 
 
 def test_an_interruption_from_the_keyboard_ends_the_audit() -> None:

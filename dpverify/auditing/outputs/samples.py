@@ -22,7 +22,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -95,7 +95,7 @@ def sample_pair(
     Raises
     ------
     AlwaysRaisedError
-        If every release raises.
+        If every release raises, unless what it raises tells the sides.
     DrawError
         If a release is late, or outputs change their structure once and for all; if a worker dies,
         or the mechanism breaks on its way to one.
@@ -155,13 +155,19 @@ def sampled(
     ]
     chunks = [*begun, *by_chunks(both_sides, tasks[len(begun) :], config)]
     own, other = joined([side for sides in chunks for side in sides])
-    if always_raises(own) and always_raises(other):
+    if always_raises(own) and always_raises(other) and not _told_by_errors(own, other):
         said = own[0].raised
         way_out = _FRAMES if _of_dicts(pair.record) and re.search(r"\blist\b", said) else ""
         error = draw_error(mechanism, pair, f"raised {said}", way_out=way_out)
-        raise AlwaysRaisedError(str(error))
+        raise AlwaysRaisedError(str(error), {each.raised for side in (own, other) for each in side})
     own_words, other_words = ([n for each in chunks for n in each[side].words] for side in (0, 1))
     return Sampled((own, other), chunks[0][0].types, (own_words, other_words), chunks)
+
+
+def _told_by_errors(own: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether each side raises always the same, and the other side something else."""
+    record, neighbour = ({each.raised for each in side} for side in (own, other))
+    return len(record) == len(neighbour) == 1 and record != neighbour
 
 
 _FRAMES = (
@@ -175,7 +181,19 @@ def _of_dicts(data: Any) -> bool:
 
 
 class AlwaysRaisedError(DrawError):
-    """A mechanism of which every release raised."""
+    """A mechanism of which every release raised.
+
+    Attributes
+    ----------
+    raised : all that was
+    """
+
+    def __init__(self, message: str, raised: Iterable[str] = ()) -> None:
+        super().__init__(message, raised)
+        self.raised = frozenset(raised)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 def by_chunks(
