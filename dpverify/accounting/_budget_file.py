@@ -249,6 +249,16 @@ class State:
         known = [self.settings["unit"], *(spend.unit for spend in self.spends)]
         return next((unit for unit in known if unit is not None), None)
 
+    def check(self) -> None:
+        """Refuse amounts that no budget comes to."""
+        target = self.filter
+        if not (0 <= target.slack <= target.delta < 1 and target.epsilon > 0):
+            raise _DamageError("is of another target than a budget's")
+        if not target.sets(self.limits):
+            raise _DamageError("has other limits than its filter sets")
+        if any(left < 0 for left in self.left.values()):
+            raise _DamageError("more was spent than its limits allow")
+
     def entry(
         self, release: Release, delta: Fraction | None, label: str, unit: str | None
     ) -> dict[str, Any]:
@@ -350,6 +360,7 @@ def _read(connection: sqlite3.Connection) -> State:
             first=first,
             spends=tuple(spends),
         )
+        state.check()
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise _DamageError(
             f"has values that don't belong in a budget ({type(error).__name__})"

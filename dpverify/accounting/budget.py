@@ -236,8 +236,6 @@ class Budget:
         state = self._store.state()
         if not state.filter.proves(state.limits):
             raise BudgetError("the limits aren't proven for this epsilon and delta.")
-        if any(left < 0 for left in state.left.values()):
-            raise BudgetError("more was spent than the limits allow.")
         known = [state.first, *(spend.hash for spend in state.spends)]
         if head is not None and head not in known:
             raise BudgetError(f"no entry has the hash {head}: this is a different history.")

@@ -309,16 +309,27 @@ def written_anew(path: Path, settings: Any, entry: Any) -> None:
         connection.execute("UPDATE spends SET entry = ?, hash = ?", row)
 
 
+WRITTEN: tuple[Any, ...] = (None, [], -1, KeyError)
+NUMBERS = ("-0", "1e-400", "1e308", "1e400", "NaN")
+"""Tiny, huge, and none at all."""
+AMOUNTS = {"epsilon", "delta", "slack", "mu_squared", "rho"}
+
+
+@pytest.mark.parametrize("composition", FILTERS)
 @pytest.mark.parametrize("of", ["settings", "entry"])
-def test_whatever_was_written_anew_is_read_or_refused(of: str, path: Path) -> None:
-    """Values of other types, and keys that are missing, with hashes that agree."""
+def test_whatever_was_written_anew_is_read_or_refused(
+    of: str, composition: Any, tmp_path: Path
+) -> None:
+    """Values of other types, keys that are missing and odd numbers, with hashes that agree."""
+    path = tmp_path / "team.db"
+    dpv.Budget(epsilon=1, delta="1e-6", composition=composition, path=path)
     dpv.Budget.open(path).spend(TENTH, unit="a visit")
     with closing(sqlite3.connect(path)) as connection:
         texts = connection.execute("SELECT settings, entry FROM budget, spends").fetchone()
     whole = dict(zip(("settings", "entry"), map(json.loads, texts), strict=True))
     refused = 0
     for *holders, last in places(whole[of]):
-        values: tuple[Any, ...] = (None, [], -1, KeyError)
+        values = WRITTEN + (NUMBERS if last in AMOUNTS else ())
         for value in values:
             changed = copy.deepcopy(whole)
             holder = changed[of]
@@ -334,7 +345,8 @@ def test_whatever_was_written_anew_is_read_or_refused(of: str, path: Path) -> No
                 found.check(TENTH, unit="a visit")
                 shown = [found.history[0].label, found.history[0].date, str(found.to_dict())]
                 assert all(text.isprintable() for text in shown)
-            except DPVerifyError:
+            except DPVerifyError as error:
+                assert error.exit_code != 4  # noqa: PT017  # or it is read
                 refused += 1
     assert refused > 20
 
@@ -410,6 +422,20 @@ def test_a_history_that_was_made_anew_lacks_the_head(path: Path) -> None:
     for head in heads[1:]:
         with pytest.raises(BudgetError, match="the history is another one"):
             budget.verify(head=head)
+
+
+@pytest.mark.parametrize("composition", FILTERS)
+@pytest.mark.parametrize("epsilon", ["1e-400", "1e-320", "1e150", "1e300"])
+@pytest.mark.parametrize("delta", ["1e-300", "0.99999999999999999999", "1e-6"])
+def test_targets_beyond_doubles(composition: Any, epsilon: str, delta: str) -> None:
+    try:
+        budget = dpv.Budget(epsilon=epsilon, delta=delta, composition=composition)
+        budget.spend(dpv.ApproxDP(epsilon="1e-500"))
+    except DPVerifyError as error:
+        assert error.exit_code != 4  # noqa: PT017  # whichever it is
+        return
+    budget.verify()
+    assert 0 < budget.odometer < 10**200
 
 
 @pytest.mark.parametrize("composition", FILTERS)

@@ -37,7 +37,7 @@ from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.notions.zcdp import ZCDP, rho_of_pure
 from dpverify.accounting.solve import largest_argument
 from dpverify.accounting.targets import check_delta
-from dpverify.enclosure import Enclosure, enclose, exact_string, to_arb
+from dpverify.enclosure import Enclosure, enclose, exact_string, short_string, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
@@ -56,7 +56,9 @@ Cost = Mapping[str, Fraction]
 
 _DOWN = Context(prec=17, rounding=ROUND_FLOOR)
 _UP, _NEAREST = Context(prec=12, rounding=ROUND_CEILING), Context(prec=12)
+_LARGEST = 10**150  # target of a filter that computes in balls, whose ends are doubles
 _MOST_ORDERS = 200  # of an odometer
+_FAR = 400.0  # of its first order, the logarithm: any order is sound
 _STATE_DELTA = "Give the delta at which it counts as one point (epsilon, delta)."
 
 
@@ -87,6 +89,10 @@ class Filter(ABC):
     @abstractmethod
     def limits(self) -> Cost:
         """What may be spent of each resource."""
+
+    @abstractmethod
+    def sets(self, limits: Cost) -> bool:
+        """Whether such limits, stored beside this target, may be its own; it takes no proof."""
 
     @abstractmethod
     def proves(self, limits: Cost) -> bool:
@@ -133,6 +139,9 @@ class BasicFilter(Filter):
     def limits(self) -> Cost:
         return {"epsilon": self.epsilon, "delta": self.delta}
 
+    def sets(self, limits: Cost) -> bool:
+        return self.slack == 0 and limits == self.limits()
+
     def proves(self, limits: Cost) -> bool:
         return limits["epsilon"] <= self.epsilon and limits["delta"] <= self.delta
 
@@ -165,8 +174,14 @@ class _LossFilter(Filter):
         rule = f"below delta={exact_string(self.delta)} for the {self.name} filter"
         hint = "At delta=0 take basic composition."
         require(self.slack < self.delta, "slack", exact_string(self.slack), rule, hint)
+        most = f"at most 1e150 for the {self.name} filter"
+        require(self.epsilon <= _LARGEST, "epsilon", short_string(self.epsilon), most)
         check_delta(self.delta - self.slack)
         return {self.resource: self._limit(self.delta - self.slack), "delta": self.slack}
+
+    def sets(self, limits: Cost) -> bool:
+        amount = limits[self.resource]
+        return limits["delta"] == self.slack < self.delta and 0 < amount <= 100 * _LARGEST
 
     def proves(self, limits: Cost) -> bool:
         leak = Enclosure.of_exact(self.delta - limits["delta"]).lower
@@ -178,7 +193,8 @@ class _LossFilter(Filter):
         if rho == 0:
             return Fraction(0)
         share = self.delta - limits["delta"]
-        order = math.sqrt(-math.log(share) / most)
+        best_log = (math.log(max(-_log(share), math.ulp(0))) - _log(most)) / 2
+        order = math.exp(min(max(best_log, -_FAR), _FAR))
         best = math.inf
         for k in range(_MOST_ORDERS):
             exact = Fraction(order * 2 ** (k / 2))
@@ -334,6 +350,11 @@ def _worst(loss: PrivacyLoss) -> Fraction | None:
         largest = enclose(cast("Callable[[], arb]", side.max_loss))
         worst = max(worst, _up(largest.upper))
     return worst
+
+
+def _log(value: Fraction) -> float:
+    """Near the logarithm, also of what is no double."""
+    return math.log(value.numerator) - math.log(value.denominator)
 
 
 def _up(value: float | Fraction) -> Fraction:
