@@ -20,8 +20,6 @@ from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["closed_form"]
 
-_MOST_ON_LATTICE = 64  # different shifts, up to which Laplace's own lattice is narrower
-
 
 def closed_form(losses: Losses) -> PrivacyCurve | None:
     """A curve that is the same as that of these losses; None where none is known."""
@@ -36,8 +34,7 @@ def closed_form(losses: Losses) -> PrivacyCurve | None:
     shifts = [(loss.shift, n) for loss, n in losses if isinstance(loss, LaplaceLoss)]
     if len(shifts) == len(losses):
         curve = Laplace.of_shifts(tuple(sorted(shifts)))
-        few = sum(count for _, count in shifts) <= _MOST_ON_LATTICE
-        return curve if curve.is_exact or few else None
+        return curve if curve.is_exact else None
     rows = [(loss, n) for loss, n in losses if isinstance(loss, NormalRowsLoss)]
     changes = {loss.gammas for loss, _ in rows}
     if len(rows) == len(losses) and len(changes) == 1:

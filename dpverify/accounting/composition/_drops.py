@@ -1,7 +1,7 @@
 """δ(ε) of bounded losses near the largest that they can be, on a grid that is rounded both ways.
 
-Where few losses are composed, M stays high along its line; and far out, where δ is tiny, a
-smoothing would have to be finer than any number of nodes resolves. But there little can happen. Let
+Where few losses are composed, M stays high along its line; and far out, where δ is tiny, no number
+of nodes resolves what lies next to ε. But there little can happen. Let
 each loss be its largest value less a drop D ≥ 0, and g the gap from ε to the sum of the largest
 ones. Then f(ε) = E[(1 − e^{D − g})₊] of the sum D of the drops: it falls where drops are rounded up
 and rises where they are rounded down, and drops of g or more count for nothing. So the laws of the

@@ -1,8 +1,10 @@
-"""δ(ε) of losses with few atoms: every sum of atoms, sorted.
+"""δ(ε) of losses with few atoms: every sum of atoms, in two halves.
 
-f(ε) = Σ_{l > ε} w(1 − e^{ε−l}) over the atoms l of weight w of the composition, so two sums over
-the atoms above ε answer every ε. Equal losses are taken as multisets: n of m atoms make
-C(n + m − 1, m − 1) sums with multinomial weights.
+f(ε) = Σ_{l > ε} w(1 − e^{ε−l}) over the atoms l of weight w of the composition. With the losses in
+two halves it is the sum over one half's atoms a, of weight w, of w·(Σ v − e^{ε−a}·Σ ve^{−b}) over
+the other's atoms b > ε − a, of weight v: these are sorted, so that both sums are known beforehand.
+Equal losses are taken as multisets: n of m atoms make C(n + m − 1, m − 1) sums with multinomial
+weights.
 """
 
 from __future__ import annotations
@@ -16,27 +18,30 @@ from itertools import accumulate
 
 from flint import arb
 
-from dpverify.accounting.losses.base import Losses
+from dpverify.accounting.losses.base import Losses, PrivacyLoss
 from dpverify.accounting.losses.discrete import AtomicLoss
 
-__all__ = ["Atoms", "Enumeration", "has_few_atoms", "sums_of_atoms"]
+__all__ = ["Atoms", "Enumeration", "has_few_atoms", "has_few_sums", "sums_of_atoms"]
 
-_MOST_ATOMS = 1 << 14
+_MOST_FEW, _MOST_ATOMS = 1 << 12, 1 << 14
 
 Atoms = list[tuple[arb, arb]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Enumeration:
-    """All atoms of a composition, in rising order.
+    """All atoms of a composition.
 
     Attributes
     ----------
-    weights, places : of each atom; places are the exact midpoints of the losses' balls
+    few : weight, place, and weight times e^{−place} of the atoms of the half that has fewer
+    weights, places : of the other half's atoms in rising order; places are the exact midpoints of
+        the losses' balls
     radius : of the widest of these balls
-    own, other : Σ w and Σ w·e^{−l} over the atoms from each index on
+    own, other : Σ v and Σ v·e^{−b} over the atoms from each index on
     """
 
+    few: Sequence[tuple[arb, arb, arb]]
     weights: Sequence[arb]
     places: Sequence[arb]
     radius: arb
@@ -45,10 +50,11 @@ class Enumeration:
 
     @classmethod
     def of(cls, losses: Losses) -> Enumeration:
-        """At the current precision, for losses that `has_few_atoms` admits."""
-        found = sums_of_atoms(losses)
+        """At the current precision, for losses that `has_few_sums` admits."""
+        few, found = (sums_of_atoms(half) for half in _halves(losses))
         found.sort(key=lambda atom: atom[1].mid())
         return cls(
+            few=[(w, place, w * (-place).exp()) for w, place in few],
             weights=[w for w, _ in found],
             places=[place.mid() for _, place in found],
             radius=reduce(arb.max, (place.rad() for _, place in found)),
@@ -58,26 +64,52 @@ class Enumeration:
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε)."""
-        # An atom that may be on either side of ε counts with a ball that holds both answers.
-        first = bisect_left(self.places, (epsilon - self.radius).lower())
-        last = bisect_right(self.places, (epsilon + self.radius).upper())
-        total = self.own[last] - epsilon.exp() * self.other[last]
-        for weight, place in zip(self.weights[first:last], self.places[first:last], strict=True):
-            part = 1 - (epsilon - place - arb(0, self.radius)).exp()
-            total += weight * part.max(arb(0))
-        return total
+        own, other, open_ = arb(0), arb(0), arb(0)
+        for weight, place, shrunk in self.few:
+            left = epsilon - place
+            # An atom that may be on either side counts with a ball that holds both answers.
+            first = bisect_left(self.places, (left - self.radius).lower())
+            last = bisect_right(self.places, (left + self.radius).upper(), lo=first)
+            own += weight * self.own[last]
+            other += shrunk * self.other[last]
+            for v, b in zip(self.weights[first:last], self.places[first:last], strict=True):
+                part = 1 - (left - b - arb(0, self.radius)).exp()
+                open_ += weight * v * part.max(arb(0))
+        return own - epsilon.exp() * other + open_
 
 
 def has_few_atoms(losses: Losses, *, most: int = _MOST_ATOMS) -> bool:
     """Whether all losses are discrete and their sums not too many."""
-    size = 1
-    for loss, count in losses:
-        if not isinstance(loss, AtomicLoss):
-            return False
-        size *= math.comb(count + len(loss.atoms()) - 1, count)
-        if size > most:
-            return False
-    return True
+    return all(isinstance(loss, AtomicLoss) for loss, _ in losses) and (
+        math.prod(map(_size, losses)) <= most
+    )
+
+
+def has_few_sums(losses: Losses) -> bool:
+    """Whether all losses are discrete and their sums not too many in either half."""
+    if not all(isinstance(loss, AtomicLoss) for loss, _ in losses):
+        return False
+    few, many = (math.prod(map(_size, half)) for half in _halves(losses))
+    return few <= _MOST_FEW and many <= _MOST_ATOMS
+
+
+def _halves(losses: Losses) -> tuple[Losses, Losses]:
+    """In two parts of about as many sums, the one with fewer first."""
+    halves: tuple[list[tuple[PrivacyLoss, int]], list[tuple[PrivacyLoss, int]]] = ([], [])
+    sizes = [1, 1]
+    for pair in sorted(losses, key=_size, reverse=True):
+        smaller = int(sizes[1] < sizes[0])
+        halves[smaller].append(pair)
+        sizes[smaller] *= _size(pair)
+    first, second = (tuple(half) for half in halves)
+    return (first, second) if sizes[0] <= sizes[1] else (second, first)
+
+
+def _size(pair: tuple[PrivacyLoss, int]) -> int:
+    """How many sums so many equal losses have."""
+    loss, count = pair
+    assert isinstance(loss, AtomicLoss)  # noqa: S101
+    return math.comb(count + len(loss.atoms()) - 1, count)
 
 
 def sums_of_atoms(losses: Losses) -> Atoms:

@@ -35,7 +35,6 @@ from typing import NamedTuple
 
 import numpy as np
 from flint import arb, ctx
-from numpy.typing import NDArray
 
 from dpverify.accounting.composition._cells import Cells, Law
 from dpverify.accounting.composition._root import root
@@ -47,6 +46,7 @@ from dpverify.accounting.losses.base import (
     TailedLoss,
     escaping,
     most_lost,
+    power,
     sum_string,
 )
 from dpverify.enclosure import Enclosure, to_arb
@@ -343,7 +343,7 @@ def _product(
         bound = np.abs(factor) * (1 + 4 * _U) + error
         log_bound += count * (np.log(bound) + 8 * _U)
         errors += count * (error / bound + 4 * _U)
-        total *= _power(factor, count)
+        total *= power(factor, count)
         scale += count * log_moment
         first += count * int(law.places[here])
         log_sum += count * math.log(float(tilted.sum()) * (1 + 1e-12))
@@ -373,15 +373,3 @@ def _beyond(losses: Losses, laws: Sequence[Law]) -> arb:
         total *= (arb(finite) + law.infinite + to_arb(loss.infinity_mass)).max(arb(1)) ** count
         extra += count * arb(law.infinite)
     return ((total - 1) * to_arb(escaping(losses)) + total * extra).upper()
-
-
-def _power(values: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
-    """By squaring."""
-    found = np.ones_like(values)
-    while times:
-        if times % 2:
-            found = found * values
-        times //= 2
-        if times:
-            values = values * values
-    return found

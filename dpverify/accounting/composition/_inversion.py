@@ -20,23 +20,11 @@ Fourier transform at the N points sₖ, T = Nu, has the same aliases as above an
 
     (1/N)·Σ_{|k| < N/2} M(sₖ)·e^{−sₖ(ε−θ)}·K(zₖ) = Σₘ e^{cmT}·f(ε + mT).
 
-**Smoothing.** Where M doesn't decay and there is no lattice, f, which is convex in y = e^ε, is
-averaged: X = e^{w(U₁ + … + Uₙ) − κ}, U uniform on [−1, 1], κ = n·ln(sinh(w)/w), so that E X = 1,
-and φ_w(ε) = E f at yX has the transform of f times (sinh(ws)/(ws))ⁿ·e^{sκ}. By Jensen φ_w ≥ f. And
-
-    f(y) ≥ 2φ_w − φ_w′     if  e^{−κ′−nw′} + 1 ≤ 2e^{−κ−nw}  and  w′ ≥ w.
-
-Proof: with g = 2X − 1, yX is the midpoint of y and yg, hence E f(yX) ≤ ½f(y) + ½E f(yg). With
-t = e^{wΣU}, X′ − g = A·t^{w′/w} − 2B·t + 1 is convex in t and by the condition not above 0 at the
-smallest t, so as t rises it changes sign once, from − to +; its mean is 0. Both X′ and g rise with
-t, so by convexity E f(yX′) − E f(yg) ≥ E f′(yg)·y(X′ − g) ≥ 0, f′(yg) at the change of sign being
-at most every later and at least every earlier one. The gap is of second order in w.
-
 **Nodes left out.** Only nodes near the real axis matter. For all others |M(sₖ)| ≤ M(c)·Π|φᵣ| where
 each factor is evaluated in doubles with a proven bound on its error (`PrivacyLoss.characteristic`);
 factors are at most 1, so the product is cut off as soon as it is small enough. Beyond the last node
 that is looked at, Π of the factors' envelopes and the power law of the kernel bound the rest. What
-is left out is in the result's radius.
+is left out is in the result's radius. Where M doesn't decay there is `_extremal`.
 """
 
 from __future__ import annotations
@@ -56,22 +44,21 @@ from dpverify.accounting.losses.base import Doubles, Transforms, transform
 from dpverify.errors import NumericalError
 
 __all__ = [
-    "ORDER",
     "EveryNode",
     "Inversion",
     "Kernel",
     "LatticeKernel",
     "Line",
-    "SmoothKernel",
+    "PlainKernel",
     "Trapezoid",
+    "by_dampening",
     "invert",
-    "widened",
 ]
 
-ORDER = 32  # n of the smoothing
 _CHUNK = 1 << 14
 _BLOCK = 8  # factors between two looks at which nodes are still open
 _WORK = 40  # of a node, kernels and a root search included, in factors
+_REST = 1000.0  # thresholds, that may lie beyond all nodes
 ONE = arb(1)
 _SLACK = 1e-9  # relative, of sums of exponentials of doubles: far above their round-off
 
@@ -96,53 +83,24 @@ class Line:
     most_nodes: int
     most_work: int
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether it isn't beyond doubles; no sum of nodes is."""
+        return math.isfinite(self.period) and math.isfinite(self.threshold)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SmoothKernel:
-    """1/(s(s + 1)) times the transform of the smoothing; `width` w is 0 where there is none."""
 
-    width: float = 0.0
+@dataclass(frozen=True, slots=True)
+class PlainKernel:
+    """1/(s(s + 1))."""
 
     def period(self, least: float) -> tuple[arb, int | None]:
         """T, and the number of nodes where it is finite."""
         return arb(least), None
 
-    def value(self, s: acb) -> acb:
-        """K(s)."""
-        plain = 1 / (s * (s + 1))
-        if not self.width:
-            return plain
-        scaled = s * arb(self.width)
-        return plain * (scaled.sinh() / scaled) ** ORDER * (s * self._kappa()).exp()
-
     def log_bound(self, c: float, y: Doubles) -> Doubles:
         """Upper bound on ln |K(c + iy)|."""
         bound: Doubles = -np.log(np.hypot(c, y) * np.hypot(c + 1, y)) + _SLACK
-        if self.width:
-            wy = self.width * y
-            size = np.sqrt(math.sinh(self.width * c) ** 2 + np.sin(wy) ** 2 + _SLACK * _SLACK)
-            ratio = size / (self.width * np.hypot(c, y))
-            bound += ORDER * np.log(ratio) + self._log_scale(c)
         return bound
-
-    def log_majorant(self, c: float, y: float) -> tuple[float, int]:
-        """Upper bound on ln |K(c + iy)|, and a power p so that y′^−p majorises it beyond y."""
-        bound, power = -2 * math.log(y) + _SLACK, 2
-        if self.width:
-            bound += ORDER * math.log(math.cosh(self.width * c) / (self.width * y))
-            bound, power = bound + self._log_scale(c), power + ORDER
-        return bound, power
-
-    def at_least(self, s: arb) -> arb:
-        """Factor of the smoothing alone at a real point."""
-        return (self.value(acb(s)) * s * (s + 1)).real
-
-    def _kappa(self) -> arb:
-        w = arb(self.width)
-        return ORDER * (w.sinh() / w).log()
-
-    def _log_scale(self, c: float) -> float:
-        return float((c * self._kappa()).upper()) * (1 + _SLACK) + _SLACK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +128,7 @@ class LatticeKernel:
         return found
 
 
-Kernel = SmoothKernel | LatticeKernel
+Kernel = PlainKernel | LatticeKernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -181,7 +139,7 @@ class Trapezoid(ABC):
     ----------
     c, b, period : as in `Line`
     dropped : bound on (1/T)·Σ |M(sₖ)·K(sₖ)| over all nodes left out
-    beyond : M(b), times the smoothing's factor
+    beyond : M(b)
     most : bound on f everywhere
     """
 
@@ -197,7 +155,7 @@ class Trapezoid(ABC):
         """T times the sum over the nodes, and the ε that it is for: a lattice's point below."""
 
     def value(self, epsilon: arb) -> arb:
-        """Encloses f(ε), or its average φ(ε)."""
+        """Encloses f(ε)."""
         start, total = self.total(epsilon)
         total /= self.period
         dropped = self.dropped * (-self.c * start).exp()
@@ -285,125 +243,89 @@ class EveryNode(Trapezoid):
         return epsilon, 2 * (-self.c * epsilon).exp() * (far * (self.weights * near))[0, 0].real
 
 
-def widened(width: float) -> float:
-    """A w′ near 2w with which 2φ_w − φ_w′ is a lower bound; the condition is proven by balls."""
-
-    def exponent(w: float) -> arb:
-        return ORDER * (arb(w) + (arb(w).sinh() / arb(w)).log())
-
-    factor = 2 + ORDER * width
-    for _ in range(40):
-        wider = width * factor
-        if (-exponent(wider)).exp() + 1 <= 2 * (-exponent(width)).exp():
-            return wider
-        factor = 2 + 1.5 * (factor - 2)
-    raise NumericalError(f"no second width next to {width}")
-
-
-def invert(losses: Transforms, kernels: Sequence[Kernel], line: Line) -> list[Inversion] | None:
-    """Trapezoid sums along one line at the current precision, one for each kernel.
-
-    Returns
-    -------
-    One `Inversion` a kernel, all on the same nodes; None where more nodes or factors would be
-    needed than the line allows.
-    """
+def invert(losses: Transforms, kernel: Kernel, line: Line) -> Inversion | None:
+    """A trapezoid sum at the current precision; None where it takes more than the line allows."""
     c, b = arb(line.c), arb(line.b)
-    period, last = kernels[0].period(line.period)
+    period, last = kernel.period(line.period)
     step = 2 * arb.pi() / period
     h = float(step.mid())
     rest = 0.0
-    if not (h > 0 and math.isfinite(line.threshold)):  # beyond doubles: no sum of nodes is
+    if not line.is_finite or not h > 0:
         return None
     if last is None:
-        last, rest = _last_node(losses, kernels, line, h)
+        last, rest = _last_node(losses, line, h)
     if last > line.most_nodes:
         return None
-    kept, dropped = _significant(losses, kernels, line, h, last)
+    most = line.most_work // (len(losses) + _WORK)
+    kept, dropped = _significant(losses, kernel, line, h, last, most)
     if kept is None:
         return None
     points = [acb(c)] + [acb(c, step * int(k)) for k in kept]
     moments = transform(losses, points)
-    beyond = transform(losses, [acb(b)])[0].real
-    # Both signs of k; thresholds are relative to M(c).
-    bound = 2 / period * moments[0].real * arb(line.threshold).exp() * arb(dropped + rest)
-    found = []
-    for kernel in kernels:
-        if isinstance(kernel, LatticeKernel):
-            lattice, smoothing = kernel, arb(1)
-            z = [(s * kernel.unit).exp() for s in points]
-            up = kernel.unit.exp()
-            weights = [
-                [m * kernel.unit / (x - 1) for m, x in zip(moments, z, strict=True)],
-                [m * kernel.unit / (x * up - 1) for m, x in zip(moments, z, strict=True)],
-            ]
-        else:
-            lattice, smoothing = None, kernel.at_least(b)
-            weights = [[m * kernel.value(s) for m, s in zip(moments, points, strict=True)]]
-        found.append(
-            Inversion(
-                c=c,
-                b=b,
-                period=period,
-                points=points,
-                weights=weights,
-                dropped=bound,
-                beyond=beyond * smoothing,
-                lattice=lattice,
-            )
-        )
-    return found
+    if isinstance(kernel, LatticeKernel):
+        lattice, up = kernel, kernel.unit.exp()
+        z = [(s * kernel.unit).exp() for s in points]
+        weights = [
+            [m * kernel.unit / (x - 1) for m, x in zip(moments, z, strict=True)],
+            [m * kernel.unit / (x * up - 1) for m, x in zip(moments, z, strict=True)],
+        ]
+    else:
+        lattice = None
+        weights = [[m / (s * (s + 1)) for m, s in zip(moments, points, strict=True)]]
+    return Inversion(
+        c=c,
+        b=b,
+        period=period,
+        points=points,
+        weights=weights,
+        # Both signs of k; thresholds are relative to M(c).
+        dropped=2 / period * moments[0].real * arb(line.threshold).exp() * arb(dropped + rest),
+        beyond=transform(losses, [acb(b)])[0].real,
+        lattice=lattice,
+    )
 
 
-def _last_node(
-    losses: Transforms, kernels: Sequence[Kernel], line: Line, h: float
-) -> tuple[int, float]:
-    """Where envelope and majorant leave less than a thousand nodes' threshold, and what is left.
+def _last_node(losses: Transforms, line: Line, h: float) -> tuple[int, float]:
+    """Where the envelope leaves little, and how many thresholds that is.
 
-    A power law beyond node K sums to at most its value there times K/(p − 1).
+    From node K on the kernel is less than 1/y², of which the sum is less than K times that at K.
     """
-    last = 16
-    while True:
+
+    def beyond(last: int) -> float:
         y = last * h
         envelope = sum(count * loss.envelope(line.c, y) for loss, count in losses)
-        rest = 0.0
-        for kernel in kernels:
-            assert isinstance(kernel, SmoothKernel)  # noqa: S101
-            bound, power = kernel.log_majorant(line.c, y)
-            exponent = bound + envelope + math.log(last / (power - 1)) - line.threshold
-            rest = max(rest, math.exp(min(exponent, 700.0)) * (1 + _SLACK))
-        if rest <= 1000 or last > line.most_nodes:
-            return last, rest
+        exponent = envelope - 2 * math.log(y) + math.log(last) - line.threshold + _SLACK
+        return math.exp(min(exponent, 700.0)) * (1 + _SLACK)
+
+    last, most = 16, line.most_nodes + 1
+    if not beyond(most) <= _REST:  # no earlier node will do
+        return most, 0.0
+    while not (rest := beyond(last)) <= _REST:
         last += last // 4
+    return last, rest
 
 
 def _significant(
-    losses: Transforms, kernels: Sequence[Kernel], line: Line, h: float, last: int
+    losses: Transforms, kernel: Kernel, line: Line, h: float, last: int, most: int
 ) -> tuple[NDArray[np.int64] | None, float]:
     """Nodes 1 … last that may matter, and the sum of the bounds of all others over the threshold.
 
-    Falls as early as possible: the factors that dampen most, on average over the range, come first.
+    No nodes where more than `most` may.
     """
-    reach = max(last, 1)
-    sample: Doubles = h * np.floor(np.linspace(1, reach, min(reach, 64)))
-    strengths = [
-        float(_dampening(losses[r : r + 1], line.c, sample).sum()) for r in range(len(losses))
-    ]
-    order = [losses[r] for r in np.argsort(strengths, kind="stable")]
-    most = line.most_work // (len(losses) + _WORK)
+    order = by_dampening(losses, line.c, h, last)
     kept: list[NDArray[np.int64]] = []
     count, dropped = 0, 0.0
     for start in range(1, last + 1, _CHUNK):
         nodes = np.arange(start, min(start + _CHUNK, last + 1), dtype=np.int64)
         y: Doubles = nodes.astype(np.float64) * h
-        size = np.max([kernel.log_bound(line.c, y) for kernel in kernels], axis=0) - line.threshold
+        size = kernel.log_bound(line.c, y) - line.threshold
         for first in [None, *range(0, len(order), _BLOCK)]:
             if first is not None:
-                size += _dampening(tuple(order[first : first + _BLOCK]), line.c, y)
+                size += _dampening(order[first : first + _BLOCK], line.c, y)
             closed = size <= 0
             if closed.any():
                 dropped += float(np.exp(size[closed]).sum()) * (1 + _SLACK)
-                nodes, y, size = (x[~closed] for x in (nodes, y, size))
+                nodes, y, size = nodes[~closed], y[~closed], size[~closed]
             if not nodes.size:
                 break
         kept.append(nodes)
@@ -411,6 +333,14 @@ def _significant(
         if count > most:
             return None, dropped
     return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64), dropped
+
+
+def by_dampening(losses: Transforms, c: float, step: float, last: int) -> Transforms:
+    """Those first that dampen most, on average over a range of nodes, so that these fall early."""
+    reach = max(last, 1)
+    sample: Doubles = step * np.floor(np.linspace(1, reach, min(reach, 64)))
+    strengths = [float(_dampening((pair,), c, sample).sum()) for pair in losses]
+    return tuple(losses[r] for r in np.argsort(strengths, kind="stable"))
 
 
 def _dampening(losses: Transforms, c: float, y: Doubles) -> Doubles:

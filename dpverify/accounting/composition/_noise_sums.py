@@ -15,14 +15,21 @@ from fractions import Fraction
 from flint import arb
 
 from dpverify.accounting.composition._enumeration import Atoms, has_few_atoms, sums_of_atoms
-from dpverify.accounting.curves._laplace_halves import LaplaceSums, has_halves
+from dpverify.accounting.curves._laplace_halves import LaplaceEnd, LaplaceSums, has_halves
 from dpverify.accounting.curves._rows_integral import rows_excess
 from dpverify.accounting.curves.gaussian import gaussian_excess
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
 from dpverify.enclosure import to_arb
 
-__all__ = ["NoiseSums", "has_gaussian_sums", "has_laplace_sums", "has_rows_sums", "laplace_sums"]
+__all__ = [
+    "NoiseSums",
+    "has_gaussian_sums",
+    "has_laplace_sums",
+    "has_rows_sums",
+    "laplace_end",
+    "laplace_sums",
+]
 
 _Noise = LaplaceLoss | GaussianLoss | NormalRowsLoss
 
@@ -66,6 +73,13 @@ def laplace_sums(losses: Losses) -> LaplaceSums:
     return LaplaceSums.of(
         _shifts(losses), [sums_of_atoms((pair,)) for pair in _without_noise(losses)]
     )
+
+
+def laplace_end(losses: Losses, eps: float, margin: float) -> LaplaceEnd | None:
+    """The same of Laplace losses alone, where few subsets matter to within a margin of ε."""
+    shifts, near = _shifts(losses), Fraction(max(eps - margin, 0.0))
+    alone = len(shifts) == len(losses)
+    return LaplaceEnd(shifts=shifts) if alone and has_halves(shifts, near) else None
 
 
 def has_gaussian_sums(losses: Losses) -> bool:

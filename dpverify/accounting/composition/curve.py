@@ -4,14 +4,15 @@
 are the same pair throughout. Within one direction δ(ε) = P[L = ∞] + f(ε) (`_inversion`), and how f
 is computed depends on what the losses are:
 
- - all Gaussian, all Laplace and few, normal rows that change alike: one mechanism, in closed form,
-   or on its own lattice (`_closed_form`);
+ - all Gaussian, all Laplace and few, normal rows that change alike: one mechanism, in closed form
+   (`_closed_form`);
  - all discrete with commensurable differences: exactly on their lattice;
- - all discrete with few atoms in all: by adding over every one;
- - Laplace, Gaussian or normal rows' losses with few such atoms: each of their sums by itself
-   (`_noise_sums`);
- - otherwise by inversion, direct where M decays, smoothed where it doesn't;
- - where few losses can't be smoothed, by their drops from the largest, on a grid (`_drops`);
+ - all discrete with few atoms in either of two halves: by adding over every one (`_enumeration`);
+ - Laplace losses next to the largest of all; Laplace, Gaussian or normal rows' losses with few
+   atoms of others: each of their sums by itself (`_noise_sums`);
+ - otherwise by inversion, direct where M decays (`_inversion`), between two sums over finitely many
+   nodes where it doesn't (`_extremal`);
+ - where these are too coarse, by the losses' drops from the largest, on a grid (`_drops`);
  - where a loss is known by its tails alone, between two laws on a lattice (`_grid`);
  - where none of these has an answer, by what the parts cost apart (`_apart`).
 
@@ -35,15 +36,14 @@ from flint import acb, arb, ctx
 from dpverify.accounting.composition._apart import delta_apart, epsilon_apart, unsampled
 from dpverify.accounting.composition._closed_form import closed_form
 from dpverify.accounting.composition._drops import Drops, has_drops
-from dpverify.accounting.composition._enumeration import Enumeration, has_few_atoms
+from dpverify.accounting.composition._enumeration import Enumeration, has_few_sums
+from dpverify.accounting.composition._extremal import NodesInDoubles, sums_around
 from dpverify.accounting.composition._grid import GridDirection
 from dpverify.accounting.composition._inversion import (
-    ORDER,
     Inversion,
     LatticeKernel,
-    SmoothKernel,
+    PlainKernel,
     invert,
-    widened,
 )
 from dpverify.accounting.composition._lattice import common_unit
 from dpverify.accounting.composition._noise_sums import (
@@ -51,10 +51,11 @@ from dpverify.accounting.composition._noise_sums import (
     has_gaussian_sums,
     has_laplace_sums,
     has_rows_sums,
+    laplace_end,
     laplace_sums,
 )
 from dpverify.accounting.composition._root import WIDTH, root
-from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, Transform
+from dpverify.accounting.composition._saddle import Transform
 from dpverify.accounting.composition._sampled import (
     SAMPLED_EFFORTS,
     SampledSum,
@@ -62,7 +63,7 @@ from dpverify.accounting.composition._sampled import (
     sampled_root,
     sampled_value,
 )
-from dpverify.accounting.curves._laplace_halves import LaplaceSums
+from dpverify.accounting.curves._laplace_halves import LaplaceEnd, LaplaceSums
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.rank_one import NormalRows
@@ -92,8 +93,11 @@ __all__ = ["Composed"]
 # make together; the next pair is tried where a result is wider than WIDTH.
 _EFFORTS = ((128, 36.0), (192, 50.0), (384, 120.0), (1024, 400.0))
 _FINEST = 1 << 22  # points of a lattice's period
-_SMOOTH_EFFORTS = (32.0, 20.0, 12.0)  # the later ones where few losses leave high peaks of M
-_RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
+_BETWEEN_EFFORT, _LEFT_OUT = 26.0, 4.0  # most nodes left out are far below the threshold
+_MOST_BETWEEN, _ENOUGH_BETWEEN, _LEAST_BETWEEN = 1 << 18, 1 << 16, 1 << 10  # nodes of two sums
+_BETWEEN_WORK = 1 << 23  # nodes times losses, as long as the nodes aren't enough
+_RESOLUTION = 2e-10  # aim for the relative width of ε between two sums
+_NARROW = 5e-10  # relative width of ε of samples, from which on no more effort is made
 _NEAR = 1e-12  # relative distance at which a search by values of δ ends
 _COARSER = 1.5
 _MOST_TIMES = 2**64
@@ -177,13 +181,13 @@ class Composed(PrivacyCurve):
             return "grid"
         if _unit(self._losses) is not None:
             return "lattice"
-        return "enumeration" if has_few_atoms(self._losses) else "inversion"
+        return "enumeration" if has_few_sums(self._losses) else "inversion"
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε).
 
-        Relative width 1e-12 or better except where losses are smoothed; there it is about c·1e-8
-        with −c the slope of ln δ, and wider with few different losses.
+        Relative width 1e-12 or better except between two sums; there it is about c·ε·1e-9 with −c
+        the slope of ln δ, and wider where hundreds of different losses are added up.
         """
         closed = closed_form(self._losses)
         if closed is not None:
@@ -325,7 +329,7 @@ class _Direction:
                 if not ball.rad() <= _COARSE * ball.lower() and has_drops(self.losses):
                     ball = ball.intersection(Drops(losses=self.losses).value(to_arb(eps)))
                 total = ball + to_arb(infinity_mass)
-                if sums.is_smoothed or total.rad() <= WIDTH * total.lower():
+                if sums.is_between or total.rad() <= WIDTH * total.lower():
                     value = Enclosure.of_ball(total)
                     least = Enclosure.of_exact(infinity_mass).lower
                     return Enclosure(max(value.lower, least), min(value.upper, 1.0))
@@ -356,7 +360,7 @@ class _Direction:
             with ctx.workprec(precision):
                 sums = _Sums.near(self.losses, c, guess, log, effort)
                 found = root(
-                    sums.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not sums.is_smoothed
+                    sums.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not sums.is_between
                 )
                 if found is not None:
                     return found
@@ -402,7 +406,7 @@ class _Direction:
                 if better is not None:
                     ends = max(found.lower, better.lower), min(found.upper, better.upper)
                     found = Enclosure(*ends)
-                    if found.width <= _RESOLUTION / 2:
+                    if found.width <= _NARROW:
                         break
         except NumericalError:  # too many nodes: the bounds stay
             pass
@@ -445,9 +449,19 @@ class _Direction:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Sums:
-    """f(ε) by one sum, or between 2φ_w − φ_w′ and φ_w by two."""
+    """f(ε) by one sum, or by one that is above and one that is below."""
 
-    sums: tuple[Inversion | Enumeration | NoiseSums | LaplaceSums | Drops | SampledSum, ...]
+    sums: tuple[
+        NodesInDoubles
+        | Inversion
+        | Enumeration
+        | NoiseSums
+        | LaplaceEnd
+        | LaplaceSums
+        | Drops
+        | SampledSum,
+        ...,
+    ]
 
     @classmethod
     def near(
@@ -464,37 +478,40 @@ class _Sums:
                 most_nodes=_FINEST // 2,
                 threshold=line.threshold - c * float(kernel.unit.mid()),
             )
-            found = invert(losses, [kernel], on_lattice)
+            found = invert(losses, kernel, on_lattice)
             if found is not None:
-                return cls(sums=tuple(found))
-        if has_few_atoms(losses):
+                return cls(sums=(found,))
+        if has_few_sums(losses):
             return cls(sums=(Enumeration.of(losses),))
+        end = laplace_end(losses, eps, 2 / c)
+        if end is not None:
+            return cls(sums=(end,))
         if has_gaussian_sums(losses):
             return cls(sums=(NoiseSums.of(losses),))
-        found = invert(losses, [SmoothKernel()], line)
+        found = invert(losses, PlainKernel(), line)
         if found is not None:
-            return cls(sums=tuple(found))
+            return cls(sums=(found,))
         if has_laplace_sums(losses):
             return cls(sums=(laplace_sums(losses),))
         if has_rows_sums(losses):
             return cls(sums=(NoiseSums.of(losses),))
-        # ε is off by 3/2·(c + 1) times the variance of the smoothing.
+        # δ is off by a share of c(c + 1)h²/8, and ε by a share of (c + 1)h²/8.
         aim = _RESOLUTION * max(eps, 1 / (c + 1))
-        finest = math.sqrt(2 * aim / (c + 1) / ORDER)
-        for smooth_effort in _SMOOTH_EFFORTS:
-            line = Transform.of(losses).plan(c, eps, log_size, smooth_effort)
-            width = finest
-            while width * ORDER < 0.4 and width * c < 1:  # `widened` exists below ln 2
-                kernels = [SmoothKernel(width=width), SmoothKernel(width=widened(width))]
-                found = invert(losses, kernels, line)
-                if found is not None:
-                    return cls(sums=tuple(found))
-                width *= _COARSER
+        line = Transform.of(losses).plan(c, eps, log_size, _BETWEEN_EFFORT)
+        line = replace(line, threshold=line.threshold + _LEFT_OUT)
+        nodes = line.period / math.sqrt(8 * aim / (c + 1))
+        most = max(min(_BETWEEN_WORK // len(losses), _MOST_BETWEEN), _ENOUGH_BETWEEN)
+        nodes = int(min(max(nodes, _ENOUGH_BETWEEN), most))
+        while nodes >= _LEAST_BETWEEN and line.is_finite:
+            between = sums_around(losses, line, nodes)
+            if between is not None:
+                return cls(sums=between)
+            nodes = int(nodes / _COARSER)
         if has_drops(losses):
             return cls(sums=(Drops(losses=losses),))
         raise NumericalError(
-            f"delta near epsilon={eps!r} needs more than {MOST_NODES} nodes or {MOST_WORK} "
-            "factors: the losses are too few to be smoothed, or too many for any lattice"
+            f"delta near epsilon={eps!r} needs a line that is beyond doubles, or more than "
+            f"{_MOST_BETWEEN} nodes"
         )
 
     @classmethod
@@ -507,18 +524,18 @@ class _Sums:
             most_nodes=_FEW_NODES,
             most_work=_FEW_NODES * 10,
         )
-        found = invert(losses, [SmoothKernel()], line)
-        return None if found is None else cls(sums=tuple(found))
+        found = invert(losses, PlainKernel(), line)
+        return None if found is None else cls(sums=(found,))
 
     @property
-    def is_smoothed(self) -> bool:
-        """Whether the result's width is that of a smoothing or of a grid."""
+    def is_between(self) -> bool:
+        """Whether the result's width is that of two sums or of a grid."""
         return len(self.sums) == 2 or isinstance(self.sums[0], Drops | SampledSum)
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε)."""
         balls = [found.value(epsilon) for found in self.sums]
-        return balls[0].union(2 * balls[0] - balls[1]) if len(balls) == 2 else balls[0]
+        return balls[0].upper().union(balls[1].lower()) if len(balls) == 2 else balls[0]
 
 
 def _merged(losses: Losses) -> Losses:

@@ -41,7 +41,7 @@ from flint import arb, arb_poly, ctx, fmpz_poly
 from dpverify.accounting.curves._laplace_lattice import Shifts
 from dpverify.enclosure import rational_of, to_arb
 
-__all__ = ["LaplaceSums", "delta_by_halves", "has_halves"]
+__all__ = ["LaplaceEnd", "LaplaceSums", "delta_by_halves", "has_halves"]
 
 _T = TypeVar("_T")
 
@@ -65,8 +65,21 @@ def has_halves(shifts: Shifts, epsilon: Fraction = Fraction(0), others: Sequence
 def delta_by_halves(shifts: Shifts, epsilon: Fraction) -> arb:
     """Encloses δ(ε) for 0 ≤ ε < ε₀, at the current precision and some bits more."""
     with ctx.workprec(ctx.prec + 4 * _size(shifts)):
-        sums = _laplace_sums(shifts, _reach(shifts, epsilon), ctx.prec)
-        return sums.value((_largest(shifts) - epsilon) / 2)
+        return _value(shifts, (_largest(shifts) - epsilon) / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplaceEnd:
+    """f(ε) of Laplace losses alone, next to the largest one, at the current precision."""
+
+    shifts: Shifts
+
+    def value(self, epsilon: arb) -> arb:
+        """Encloses f(ε), which falls in ε."""
+        with ctx.workprec(ctx.prec + 4 * _size(self.shifts)):
+            t = (to_arb(_largest(self.shifts)) - epsilon) / 2
+            low, high = (_value(self.shifts, rational_of(end)) for end in (t.lower(), t.upper()))
+            return low.union(high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -210,6 +223,14 @@ class _Sums:
                 sum((w.at_minus_one * v.at_minus_one for w, v in pairs), arb(0)),
             )
         return self.known[last]
+
+
+def _value(shifts: Shifts, t: Fraction) -> arb:
+    """At the current precision, for T = t."""
+    if t <= 0:
+        return arb(0)
+    reach = _reach(shifts, _largest(shifts) - 2 * t)
+    return _laplace_sums(shifts, reach, ctx.prec).value(t)
 
 
 @lru_cache(maxsize=8)

@@ -27,13 +27,16 @@ from fractions import Fraction
 import numpy as np
 from attrs import field, frozen
 from flint import acb, arb, ctx
+from numpy.typing import NDArray
 
 from dpverify.accounting.losses.base import (
     ROUND_OFF,
     Characteristic,
     Doubles,
+    EvenHeights,
     TailedLoss,
     TransformedLoss,
+    half_inverse,
 )
 from dpverify.enclosure import Real, number_string, rational, root_string, to_arb
 from dpverify.errors import NumericalError, require
@@ -146,13 +149,25 @@ class LaplaceLoss(TransformedLoss, TailedLoss):
         return found
 
     def characteristic(self, c: float, y: Doubles) -> Characteristic:
-        """In units of the atom at a; brackets have modulus at most 3, that of M(c) at least 1."""
+        """In units of the atom at a; with them M has modulus at most 3, and M(c) at least 1."""
+        angle = float(self.shift) * y
+        turn: NDArray[np.complex128] = np.cos(angle) + 1j * np.sin(angle)
+        return self._characteristic(c, y, turn, half_inverse(c, y))
+
+    def characteristic_along(self, c: float, heights: EvenHeights) -> Characteristic:
+        """The same at even heights."""
+        turn = heights.turns(float(self.shift))
+        return self._characteristic(c, heights.y, turn, heights.half_inverse(c))
+
+    def _characteristic(
+        self, c: float, y: Doubles, turn: NDArray[np.complex128], half: NDArray[np.complex128]
+    ) -> Characteristic:
+        """From e^{iay} and 1/(1 + 2s)."""
         a = float(self.shift)
-        twice = 1 + 2 * c + 2j * y
         decay = math.exp(-(1 + 2 * c) * a)
-        turn = np.exp(-2j * a * y) * decay
-        bracket = 1 + turn + (1 - turn) / twice
-        value = np.exp(1j * a * y) * bracket / (1 + decay + (1 - decay) / (1 + 2 * c))
+        scale = 1 / (1 + decay + (1 - decay) / (1 + 2 * c))
+        value = (scale + scale * half) * turn
+        value += (scale * decay) * (1 - half) * np.conj(turn)
         return value, ROUND_OFF * 4 * (4 + a * (1 + 2 * c) + 3 * a * y)
 
     def envelope(self, c: float, y: float) -> float:
