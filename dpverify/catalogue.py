@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -39,10 +40,16 @@ def family_of(name: str) -> MechanismFamily:
     ConfigurationError
         If nothing was, with the name that was probably meant.
     """
-    known = families()
-    if str(name) not in known:
-        raise ConfigurationError(f"there is no mechanism {name}. {did_you_mean(str(name), known)}")
-    return known[str(name)]
+    name, known = str(name), _known()
+    if name not in known:  # perhaps in a package that was installed meanwhile
+        _known.cache_clear()
+        known = _known()
+    if name not in known:
+        raise ConfigurationError(f"there is no mechanism {name}. {did_you_mean(name, known)}")
+    return known[name]
+
+
+_known = cache(families)  # to look through all installed packages takes longer than most checks
 
 
 def mechanism(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+# One thread for linear algebra: each core has a process of its own already, and threads that wait
+# for a core spin. It is read when numpy is first loaded; what tests start inherits it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
@@ -31,6 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose Hypothesis' examples by what is run."""
     by_day = config.getoption("markexpr") == "not nightly"
     settings.load_profile("every change" if by_day else "nightly")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: no collection of garbage has to look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 CONFIGURATION = """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 
 from dpverify._version import __version__
 from dpverify.errors import extra
@@ -11,11 +12,12 @@ __all__ = ["drawing_versions", "versions"]
 
 _LIBRARIES = ("numpy", "scipy", "python-flint")
 _DRAWING = ("jinja2", "matplotlib", "kiwisolver")
+_version = cache(metadata.version)  # of what is loaded, which no installation changes
 
 
 def versions() -> dict[str, str]:
     """Of this program and of the libraries that draw and compute for it, by name."""
-    return {"dpverify": __version__} | {name: version(name) for name in _LIBRARIES}
+    return {"dpverify": __version__} | {name: _version(name) for name in _LIBRARIES}
 
 
 def drawing_versions() -> dict[str, str]:
@@ -23,4 +25,4 @@ def drawing_versions() -> dict[str, str]:
     with extra("report", "a document"):
         from matplotlib.ft2font import __freetype_version__ as freetype
 
-    return {name: version(name) for name in _DRAWING} | {"freetype": freetype}
+    return {name: _version(name) for name in _DRAWING} | {"freetype": freetype}

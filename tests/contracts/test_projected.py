@@ -21,7 +21,7 @@ from attrs import evolve
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from dpverify.catalogue import families
+from dpverify.catalogue import family_of
 from dpverify.data.adjacency import (
     Adjacency,
     Attribute,
@@ -89,7 +89,7 @@ VARIANTS = [
 
 def made(name: str, outside: str | None) -> Any:
     """The mechanism of a case, under a rule for what is outside its domain."""
-    asked, build = ASKED[name], families()[name.partition(" ")[0]].build
+    asked, build = ASKED[name], family_of(name.partition(" ")[0]).build
     assert build is not None
     domain: Any = asked.domain
     domain = domain if outside is None else evolve(domain, outside=outside)
@@ -324,7 +324,7 @@ def test_neighbours_as_they_came_in_are_charged_for(name: str, outside: str | No
 def test_the_check_finds_a_norm_that_clipping_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pair of records for which a certified 1e-6 was 0.09, under what is refused today."""
     monkeypatch.setattr(SignSketch, "_declared", lambda *_: ())  # as if the domain implied it
-    build = families()["dp-signrp-rr"].build
+    build = family_of("dp-signrp-rr").build
     assert build is not None
     unit = Box(low=Fraction(-1), high=Fraction(1), outside="clip")
     beta = Attribute(beta=Fraction(1))

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverify.catalogue import families
+from dpverify.catalogue import family_of
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid
@@ -35,7 +35,7 @@ SMALL: Mapping[str, dict[str, Any]] = {
 
 
 def made(name: str, low: Fraction, width: Fraction) -> Any:
-    build: Callable[..., Any] | None = families()[name.partition(" ")[0]].build
+    build: Callable[..., Any] | None = family_of(name.partition(" ")[0]).build
     assert build is not None
     domain = Box(low=low, high=low + width)
     beta = Attribute(beta=width)

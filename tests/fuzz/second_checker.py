@@ -27,7 +27,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dpverify import catalogue
 from dpverify.certificate.derive import AuditPlan
 from dpverify.certificate.schema import Evidence, Inputs
 from dpverify.errors import DPVerifyError
@@ -100,7 +99,6 @@ def keep_what_follows() -> None:
     first.canonical = _kept(first.canonical)
     first.derive = _kept(first.derive)
     first.AuditPlan = _Plans
-    catalogue.families = lru_cache(catalogue.families)
     limits = second.noise_limits
     second.noise_limits = lru_cache(lambda *noise: list(limits(*noise)))
 

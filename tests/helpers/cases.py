@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from dpverify.catalogue import families
+from dpverify.catalogue import family_of
 from dpverify.data.adjacency import (
     Adjacency,
     Attribute,
@@ -137,4 +137,4 @@ CASES: Mapping[str, Request] = {
 @cache
 def made(case: str) -> Certifiable:
     """The mechanism of a case."""
-    return families()[case.partition(" ")[0]].make(CASES[case])
+    return family_of(case.partition(" ")[0]).make(CASES[case])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dpverify.catalogue import families
+from dpverify.catalogue import family_of
 from dpverify.certificate.checks import check_certificate
 from dpverify.certificate.compose import compose
 from dpverify.cli import _run
@@ -150,7 +150,7 @@ def test_a_changed_verdict_is_named(certificate: dict[str, Any], tmp_path: Path)
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_guarantee_stands_on_holds_and_names_the_mechanism(case: str) -> None:
     name = case.split(maxsplit=1)[0]
-    build = families()[name].build
+    build = family_of(name).build
     assert build is not None
     guarantee = build(CASES[case]).guarantee()
     relied = reliance.relied_on(name, guarantee)
@@ -164,7 +164,7 @@ def test_what_a_guarantee_stands_on_holds_and_names_the_mechanism(case: str) -> 
 
 def test_the_error_names_the_way_out(plant: Callable[[Change], None]) -> None:
     plant(wrong)
-    build = families()["dp-oporp"].build
+    build = family_of("dp-oporp").build
     assert build is not None
     guarantee = build(CASES["dp-oporp"]).guarantee()
     with pytest.raises(ConfigurationError, match=f"dpverify claims show {STOOD_ON}"):

@@ -14,7 +14,7 @@ import inspect
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from types import FunctionType, MethodType
@@ -85,22 +85,30 @@ def _imported(
     path: Path, content: bytes, module: Callable[[str], Iterable[Path]]
 ) -> Iterator[Path]:
     """Files of the modules that a file of Python's imports; `module` finds an absolute one."""
+    for name, level in _names_imported(content):
+        if level:
+            place = path.parents[level - 1].joinpath(*name.split("."))
+            yield from (place.with_suffix(".py"), place / "__init__.py")
+        else:
+            yield from module(name)
+
+
+@lru_cache(maxsize=256)  # most audits of a process read the same files
+def _names_imported(content: bytes) -> tuple[tuple[str, int], ...]:
+    """What may be modules, each with its level: 0 where it is absolute."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):  # a program of another language
-        return
+        return ()
+    names: dict[tuple[str, int], None] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from module(alias.name)
+            names |= dict.fromkeys((alias.name, 0) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            names = [node.module or "", *(f"{node.module or ''}.{a.name}" for a in node.names)]
-            for name in names:
-                if node.level:
-                    place = path.parents[node.level - 1].joinpath(*name.split("."))
-                    yield from (place.with_suffix(".py"), place / "__init__.py")
-                else:
-                    yield from module(name)
+            of = node.module or ""
+            parts = [of, *(f"{of}.{alias.name}" for alias in node.names)]
+            names |= dict.fromkeys((part, node.level) for part in parts)
+    return tuple(names)
 
 
 def _module(name: str) -> tuple[Path, ...]:

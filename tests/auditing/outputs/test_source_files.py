@@ -109,3 +109,12 @@ def test_a_journal_of_changed_code_is_refused(write: Any, tmp_path: Path) -> Non
     assert str(audited(write().counted)) == str(first)
     with pytest.raises(ConfigurationError, match="is the journal of another audit"):
         audited(write(noise=2).counted)
+
+
+def test_a_file_that_is_as_it_was_is_parsed_once(
+    write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = write(scale=7)
+    before = source_digest(module.counted)
+    monkeypatch.setattr("ast.parse", None)
+    assert source_digest(module.counted) == before
