@@ -45,7 +45,8 @@ def test_a_row_is_released_once_unless_somebody_says_again() -> None:
     sketch.transform(ROWS[8:])  # others: one release of each
     assert float(sketch.spent().epsilon_at(0)) == 2
     with pytest.raises(
-        ParameterError, match=r"3 of 4 were released before, or stand here twice\. It spends 2"
+        ParameterError,
+        match=r"3 of 4 were released before, or occur twice here\. For each of them that spends 2",
     ):
         sketch.transform(np.vstack([ROWS[6:9], np.zeros((1, 6))]))
     second = sketch.set_params(again=True).transform(ROWS[:8])
@@ -82,7 +83,7 @@ def test_of_threads_at_once_one_releases() -> None:
 def test_what_a_release_spends_is_what_was_fitted() -> None:
     sketch = PrivateSketch(k=4, epsilon=2).fit(ROWS)
     sketch.transform(ROWS)
-    with pytest.raises(ParameterError, match="It spends 2 once more"):
+    with pytest.raises(ParameterError, match="that spends 2 once more"):
         sketch.set_params(epsilon=1).transform(ROWS)
 
 
@@ -121,7 +122,7 @@ def test_rows_that_are_released_alike_are_the_same(first: Any, second: Any) -> N
 
 def test_resampled_rows_are_released_as_often_as_they_stand() -> None:
     rows = ROWS[[0, 1, 1, 2, 1]]
-    with pytest.raises(ParameterError, match="2 of 5 were released before, or stand here twice"):
+    with pytest.raises(ParameterError, match="2 of 5 were released before, or occur twice here"):
         clone(SKETCH).fit_transform(rows)
     sketch = clone(SKETCH).set_params(again=True)
     sketch.fit_transform(rows)

@@ -67,7 +67,7 @@ def open_frame(path: Path | str, *, spelling: Spelling = _PLAIN, table: str = ""
             frame = open_files(path, others=(*TEXTS, *DATABASES, ".npy", ".npz"))
     check_names(frame.label, frame.names)
     if frame.rows == 0:
-        under = " under its line of names" if kind in TEXTS else ""
+        under = " below its header" if kind in TEXTS else ""
         raise RecordsError(f"{path}: has no rows{under}.")
     return frame
 
@@ -133,7 +133,7 @@ def _of_arrow(data: Any) -> Any:
         except pa.ArrowException as error:
             reason = f" ({str(error)[:REASON]})"
     raise RecordsError(
-        f"{type(data).__name__} is no table{reason}: give a path, a matrix, or a data frame of "
+        f"{type(data).__name__} is not a table{reason}: give a path, a matrix, or a data frame of "
         "numbers, texts, dates and truth values (collect() a lazy one, to_frame() a series)."
     )
 

@@ -299,7 +299,7 @@ def _no_number(path: Path, line: int, fields: list[str], names: list[str]) -> Re
         "Leave such a row or column out, or code it as a number by a rule that looks at no other "
         "record."
         if line > 1
-        else "Write a line of names above it: columns of words are declared by name."
+        else "Add a header: columns of words are declared by name."
     )
     return RecordsError(f"{where}: {value[:40]!r} is not a number. {way_out}")
 

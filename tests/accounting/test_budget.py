@@ -222,7 +222,7 @@ def test_many_releases_cost_less_than_their_sum(composition: Any) -> None:
 
 def test_a_new_one_replaces_nothing(path: Path) -> None:
     before = path.read_bytes()
-    with pytest.raises(OutputError, match="is there already"):
+    with pytest.raises(OutputError, match="exists, and is not replaced"):
         dpv.Budget(epsilon=9, path=path)
     assert path.read_bytes() == before
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
@@ -238,33 +238,39 @@ def entry(connection: sqlite3.Connection, number: int, old: str, new: str) -> No
 
 
 TAMPERED: dict[str, tuple[Callable[[sqlite3.Connection], object], str]] = {
-    "cost": (lambda c: entry(c, 2, '"0.1"', '"0.01"'), "entry 2 isn't the one"),
-    "label": (lambda c: entry(c, 1, "first", "worst"), "entry 1 isn't the one"),
+    "cost": (lambda c: entry(c, 2, '"0.1"', '"0.01"'), "entry 2 was changed"),
+    "label": (lambda c: entry(c, 1, "first", "worst"), "entry 1 was changed"),
     "deleted": (lambda c: c.execute("DELETE FROM spends WHERE number = 2"), "entry 2 isn't"),
-    "first deleted": (lambda c: c.execute("DELETE FROM spends WHERE number = 1"), "entry 1 isn't"),
+    "first deleted": (
+        lambda c: c.execute("DELETE FROM spends WHERE number = 1"),
+        "entry 1 was changed",
+    ),
     "renumbered": (
         lambda c: c.executescript(
             "DELETE FROM spends WHERE number = 1; UPDATE spends SET number = number - 1;"
         ),
-        "entry 1 isn't",
+        "entry 1 was changed",
     ),
     "limit": (
         lambda c: c.execute("UPDATE budget SET settings = replace(settings, ':\"1\"', ':\"9\"')"),
-        "entry 1 isn't",
+        "entry 1 was changed",
     ),
-    "settings": (lambda c: c.execute("UPDATE budget SET settings = '{}'"), "holds what no budget"),
+    "settings": (
+        lambda c: c.execute("UPDATE budget SET settings = '{}'"),
+        "don't belong in a budget",
+    ),
     "an endless limit": (
         lambda c: c.execute(
             "UPDATE budget SET settings = replace(settings, ':\"1\"', ':\"1e99999999\"')"
         ),
-        "holds what no budget",
+        "don't belong in a budget",
     ),
     "too deep": (
         lambda c: c.execute("UPDATE budget SET settings = ?", ("[" * 100_000,)),
-        "holds what no budget",
+        "nested too deeply",
     ),
-    "no settings": (lambda c: c.execute("DELETE FROM budget"), "holds what no budget"),
-    "not JSON": (lambda c: c.execute("UPDATE spends SET entry = 'x'"), "holds what no budget"),
+    "no settings": (lambda c: c.execute("DELETE FROM budget"), "don't belong in a budget"),
+    "not JSON": (lambda c: c.execute("UPDATE spends SET entry = 'x'"), "don't belong in a budget"),
     "version": (lambda c: c.execute("PRAGMA user_version = 2"), "is of version 2; this dpverify"),
     "application": (lambda c: c.execute("PRAGMA application_id = 0"), "is not a budget"),
     "table": (lambda c: c.execute("DROP TABLE spends"), "holds other tables"),
@@ -420,7 +426,7 @@ def test_a_history_that_was_made_anew_lacks_the_head(path: Path) -> None:
     dpv.Budget(epsilon=1, delta="1e-6", path=path)
     dpv.Budget.open(path).spend(TENTH)
     for head in heads[1:]:
-        with pytest.raises(BudgetError, match="the history is another one"):
+        with pytest.raises(BudgetError, match="this is a different history"):
             budget.verify(head=head)
 
 
@@ -503,7 +509,9 @@ def test_paths_that_are_none_are_refused(path: Any) -> None:
 def test_other_files_are_no_budgets(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     path.write_bytes(content)
-    with pytest.raises(BudgetError, match=r"other\.db: is (no budget|damaged, or no budget)"):
+    with pytest.raises(
+        BudgetError, match=r"other\.db: is (not a budget|damaged, or is not a budget)"
+    ):
         dpv.Budget.open(path)
     assert path.read_bytes() == content
     with pytest.raises(BudgetError, match="there is no such file"):

@@ -67,7 +67,7 @@ def test_refusals_name_what_was_given() -> None:
         (lambda: Gaussian.from_mu_squared(SIZES[-1]), "mu_squared=1.000e.9000 must be at most "),
         (lambda: sigma_gaussian(SIZES[-1], DELTAS[3]), "epsilon=1.000e.9000 must be in "),
         (lambda: laplace_scale(DELTAS[-1], Fraction(1)), "delta=1 - 1e-19 must be 0, or in "),
-        (lambda: scale_laplace_curve(1, DELTAS[3], row=[0]), "row=0 must be a move"),
+        (lambda: scale_laplace_curve(1, DELTAS[3], row=[0]), "row=0 must be a nonzero move"),
     ):
         with pytest.raises(ParameterError, match=message):
             ask()

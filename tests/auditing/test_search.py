@@ -297,7 +297,7 @@ def test_what_can_not_be_searched() -> None:
         def privacy(self) -> ApproxDP:
             return CLAIM
 
-    with pytest.raises(ParameterError, match="doesn't say its number of attributes"):
+    with pytest.raises(ParameterError, match="doesn't state its number of attributes"):
         audited(Bare())
     with pytest.raises(ParameterError, match="bounded, if records are replaced"):
         audited(of(laplace, 1, adjacency=Record(), domain=None))

@@ -42,7 +42,7 @@ def made(certificate: dict[str, Any]) -> dict[str, Any]:
         ({"title": "a\x1b[2J"}, r"about.title.* holds the hidden character \\x1b"),
         ({"title": "a\u202eb"}, r"holds the hidden character \\u202e"),
         ({"title": "a" * 201}, "about.title=.* must have 200 characters at most"),
-        ({"title": "  "}, "about.title.* holds no word"),
+        ({"title": "  "}, "about.title.* is empty"),
         ({"title": 3}, "about.title=3 must be text"),
         ({"headline": "a"}, "unknown key about.headline: it must be 'title', 'org"),
     ],

@@ -129,7 +129,7 @@ def test_answers_to_another_certificate_differ(
         ({}, "A", "answers=none must be at least one"),
         ({"unit-of-privacy": {"answer": "maybe", "reason": "x"}}, "A", "unit-of-privacy.answer"),
         ({"unit-of-privacy": {"answer": "pass", "reason": ""}}, "A", "unit-of-privacy.reason"),
-        ({"unit-of-privacy": PATIENT}, "", "by holds no word"),
+        ({"unit-of-privacy": PATIENT}, "", "by is empty"),
         ({"unit-of-privacy": PATIENT}, "A\u202eB", "hidden character"),
         ({"no-such": PATIENT}, "A", "is not a hazard"),
         ({"floating-point": PATIENT}, "A", "is (answered by the certificate|not a hazard)"),

@@ -359,7 +359,7 @@ def test_numpy_reads_what_was_written(
 
 def test_other_blocks_than_announced() -> None:
     contents = Contents((7, 4), np.dtype(np.int64))
-    with pytest.raises(RecordsError, match="6 rows were read where 7 were announced"):
+    with pytest.raises(RecordsError, match="6 rows were read, and 7 were announced"):
         write_array(io.BytesIO(), [np.zeros((6, 4), dtype=np.int64)], contents)
     with pytest.raises(TypeError, match="equiv"):
         write_array(io.BytesIO(), [np.zeros((7, 4))], contents)

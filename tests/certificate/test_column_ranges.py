@@ -75,7 +75,7 @@ def test_no_other_value_depends_on_one() -> None:
     ("ranges", "says"),
     [
         ([(0.0, 1.0)], "has 1 ranges, and the records have 2 columns"),
-        ([(0.0, 1.0), (1.0, 1.0)], "that of column 2 is empty"),
+        ([(0.0, 1.0), (1.0, 1.0)], "the range of column 2 is empty"),
         ([(0.0, 1.0), (-1.7e308, 1.7e308)], "wider than the largest double"),
     ],
 )

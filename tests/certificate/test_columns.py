@@ -210,7 +210,7 @@ def test_a_category_is_not_protected_by_attributes() -> None:
         (
             'path = "people.csv"',
             'path = "x"\nencoding = "utf-7000"',
-            "is no encoding that Python knows",
+            "is not an encoding that Python knows",
         ),
         ('path = "people.csv"', 'path = "x"\nthousands = "."', "decimal and thousands are both"),
     ],
@@ -238,7 +238,7 @@ def test_a_cell_needs_columns() -> None:
         ({"source": PEOPLE}, "data need a configuration, or settings"),
         ({"source": PEOPLE, "configuration": {}, "epsilon": 1}, "and not both"),
         ({"source": PEOPLE, "columns": COLUMNS}, "missing 3 required keyword-only arguments"),
-        ({"source": 7, **SETTINGS}, "int is no table"),
+        ({"source": 7, **SETTINGS}, "int is not a table"),
     ],
 )
 def test_arguments_that_dont_fit(arguments: dict[str, Any], said: str) -> None:

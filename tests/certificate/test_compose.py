@@ -136,7 +136,9 @@ def test_one_release_is_not_two(both: list[dict[str, Any]]) -> None:
     relabelled = variant(both[0], 1, epsilon="3")
     relabelled["release"]["sha256"] = both[0]["release"]["sha256"]
     for parts in ([both[0], both[0]], [both[0], both[1], relabelled]):
-        with pytest.raises(CertificateError, match="are one: both certificates name the file"):
+        with pytest.raises(
+            CertificateError, match="are the same release: both certificates name the file"
+        ):
             compose(parts)
     with pytest.raises(ParameterError, match="at least two"):
         compose(both[:1])
@@ -182,7 +184,7 @@ def test_a_shared_public_draw_is_never_independent(both: list[dict[str, Any]]) -
     one, two = (build(Inputs.model_validate(part["inputs"])) for part in (first, longer))
     assert one.guarantee().draws != two.guarantee().draws  # and yet they overlap
     for word in (OwnersWord(), OwnersWord(same_records=True)):
-        with pytest.raises(ParameterError, match="these overlap"):
+        with pytest.raises(ParameterError, match="which overlap"):
             compose([first, longer], owners_word=word)
         with pytest.raises(CertificateError, match="differ in rows"):
             compose([first, again | {"inputs": again["inputs"] | {"rows": 8}}], owners_word=word)
@@ -398,7 +400,7 @@ def test_out_replaces_nothing_but_a_total(
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     for out in before:
         assert run("compose", *parts, "--no-replay", "--out", out) == 2
-        assert "no composed certificate" in capsys.readouterr().err
+        assert "not a composed certificate" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in before} == before
     assert (folder / "link.json").is_symlink()
     for _ in range(2):
@@ -411,11 +413,11 @@ def test_wrong_arguments_are_refused_and_overwrite_nothing(
     parts = [releases / name / CERTIFICATE for name in ("a", "b")]
     before = parts[0].read_bytes()
     cases: tuple[tuple[tuple[str | Path, ...], str], ...] = (
-        ((*parts, "--out", parts[0]), "no composed certificate"),
+        ((*parts, "--out", parts[0]), "not a composed certificate"),
         ((*parts, "--unit", ""), "--unit is empty"),
         ((*parts, "--delta", "x"), "delta='x' must be a number"),
         ((parts[0],), "certificates=1 must be at least two"),
-        ((parts[0], parts[0]), "One release is counted once"),
+        ((parts[0], parts[0]), "A release counts once"),
         ((parts[0], releases / "none.json"), "there is no such file"),
     )
     for arguments, message in cases:

@@ -150,10 +150,10 @@ def test_large_releases_are_allowed(certificate: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ('{"schema": "a", "schema": "b"}', "one key twice"),
-        ('{"a": {"b": 1, "b": 1}}', "one key twice"),
-        ('{"a": NaN}', "NaN is not a number"),
-        ('{"a": -Infinity}', "Infinity is not a number"),
+        ('{"schema": "a", "schema": "b"}', "the same key twice"),
+        ('{"a": {"b": 1, "b": 1}}', "the same key twice"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": -Infinity}', "Infinity is not a JSON number"),
     ],
 )
 def test_json_that_two_readers_may_read_differently(

@@ -192,11 +192,11 @@ def test_a_part_that_fails_leaves_no_release(tmp_path: Path, sketch: LinearSketc
 
 
 PART_CHANGES: Sequence[tuple[Callable[[Path], object], str]] = [
-    (lambda place: (place / part_name(1)).write_bytes(b"x"), "another file"),
+    (lambda place: (place / part_name(1)).write_bytes(b"x"), "not the file"),
     (lambda place: (place / part_name(2)).unlink(), "can't be read: No such file"),
     (
         lambda place: shutil.copy(place / part_name(2), place / part_name(0)),
-        "lists sketch-00000.npz, which is another file",
+        "lists sketch-00000.npz, which is not the file",
     ),
 ]
 
@@ -216,9 +216,9 @@ def test_a_part_that_was_changed(
 MANIFEST_CHANGES: Sequence[tuple[Callable[[Any], object], str]] = [
     (lambda fields: fields["parts"].reverse(), "isn't in the form"),
     (lambda fields: fields["parts"][0].update(file="../sketch-00000.npz"), "isn't in the form"),
-    (lambda fields: fields["parts"][0].update(rows=6), "have not 20 rows"),
-    (lambda fields: fields["parts"][0].update(rows=0), "no manifest"),
-    (lambda fields: fields.update(comment="none"), "no manifest"),
+    (lambda fields: fields["parts"][0].update(rows=6), "don't have 20 rows"),
+    (lambda fields: fields["parts"][0].update(rows=0), "not the manifest"),
+    (lambda fields: fields.update(comment="none"), "not the manifest"),
 ]
 
 
@@ -232,7 +232,7 @@ def test_a_manifest_that_was_changed(
         fields = json.loads(before)
         change(fields)
         path.write_bytes(rfc8785.dumps(fields) + b"\n")
-        with pytest.raises(CertificateError, match="another file than the one that was certified"):
+        with pytest.raises(CertificateError, match="not the file that was certified"):
             read_array(path, contents(sketch), sha256=sha256)
         with pytest.raises(CertificateError, match=said):  # nor under a certificate of its own
             read_array(path, contents(sketch), sha256=sha256_file(path))

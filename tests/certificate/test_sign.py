@@ -446,7 +446,7 @@ def test_a_new_key_signs(signed: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert run("verify", signed, "--no-replay", "--key", public) == 0
     before = private.read_bytes(), public.read_bytes()
     assert run("key", "new", private) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists" in capsys.readouterr().err
     private.unlink()
     assert run("key", "new", private) == 2  # the public one alone is kept too
     assert not private.exists()

@@ -141,7 +141,7 @@ def test_an_error_in_the_middle_leaves_nothing(
     with pytest.raises(RecordsError, match="gone"):
         write_release(small_sketch(), Table(shape=records.shape, read=failing), tmp_path)
     short = Table(shape=(ROWS + 1, P), read=lambda: iter([records]))
-    with pytest.raises(RecordsError, match="5000 rows were read where 5001 were announced"):
+    with pytest.raises(RecordsError, match="5000 rows were read, and 5001 were announced"):
         write_release(small_sketch(), short, tmp_path)
     table = Table.of(records)
     with pytest.raises(OutputError, match="can't be written"):

@@ -34,11 +34,14 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        (tables({"table": "visits"}, NOISE), r"data\.table is read of .*\.duckdb alone, .*\.npy"),
-        (tables({"path": "records.csv", "table": "a"}, NOISE), r"and not of records\.csv: leave"),
-        (tables({"separator": ";"}, NOISE), r"data\.separator is read of \.csv, \.tsv, \.txt"),
-        (tables({"encoding": "cp1252"}, NOISE), r"data\.encoding is read of \.csv"),
-        (tables({}, NOISE, projection={"seed": 7}), r"projection\.seed=7 is read by nothing"),
+        (
+            tables({"table": "visits"}, NOISE),
+            r"data\.table applies only to .*\.duckdb, .*\.npy",
+        ),
+        (tables({"path": "records.csv", "table": "a"}, NOISE), r"and not to records\.csv: leave"),
+        (tables({"separator": ";"}, NOISE), r"data\.separator applies only to \.csv, \.tsv, \.txt"),
+        (tables({"encoding": "cp1252"}, NOISE), r"data\.encoding applies only to \.csv"),
+        (tables({}, NOISE, projection={"seed": 7}), r"projection\.seed=7 has no use"),
     ],
 )
 def test_what_nothing_reads_is_refused(folder: Path, settings: dict[str, Any], says: str) -> None:

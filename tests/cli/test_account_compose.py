@@ -147,7 +147,7 @@ def test_noise_beside_replaced_records_says_what_it_is_stated_for(
     """What one record adds, or how far one moves that is replaced: a factor of 2 in sensitivity."""
     sampled, noise = "gaussian sigma=2 rate=0.1 replaced=1", "gaussian sigma=2"
     assert run("account", "compose", sampled, noise, "--delta", "1e-6") == 2
-    assert "rate=1 replaced=1 where it is what one record adds" in capsys.readouterr().err
+    assert "rate=1 replaced=1 if it is what one record adds" in capsys.readouterr().err
     step = dpv.Gaussian(sigma=2).poisson_sampled(rate="0.1", replaced=True)
     doubled = dpv.Gaussian(sigma=2, sensitivity=2, adjacency=dpv.Replace())
     truth = (step + doubled).epsilon_at("1e-6")
@@ -174,7 +174,10 @@ def test_noise_beside_replaced_records_says_what_it_is_stated_for(
         ("gaussian sigma=4 size=3", "sample=size=3 must be a rate, with replaced=1 or without, or"),
         ("gaussian sigma=4 size=3 out_of=2", "size=3 must be at most out_of=2"),
         ("gaussian sigma=4 size=1.5 out_of=2", "size=1.5 must be a whole number"),
-        ("gaussian sigma=4 users=9", "curve=Gaussian(sigma=4, sensitivity=1) must be of a largest"),
+        (
+            "gaussian sigma=4 users=9",
+            "curve=Gaussian(sigma=4, sensitivity=1) must be one with a finite epsilon",
+        ),
         ("laplace scale=4 users=9 rate=0.5", "sample=rate=0.5 users=9 must be a rate, with"),
         ("laplace scale=4 users=0", "users=0 must be at least 1"),
         ("approximate-dp epsilon=1 delta=1", "delta=1 must be in [0, 1)"),
@@ -211,8 +214,12 @@ def test_mistakes_are_named(release: str, said: str, capsys: pytest.CaptureFixtu
             '[[releases]]\nmechanism = "laplace"\nparameters = { scale = -1 }\n',
             "releases[0]: scale=-1",
         ),
-        ("a.toml", "releases = [1]\n", "releases[0]: is no table"),
-        ("a.toml", '[[releases]]\nmechanism = "laplace"\nparameters = "scale"\n', "is a table"),
+        ("a.toml", "releases = [1]\n", "releases[0]: is not a table"),
+        (
+            "a.toml",
+            '[[releases]]\nmechanism = "laplace"\nparameters = "scale"\n',
+            "must be a table",
+        ),
         ("a.toml", "[[releases]\n", "is not TOML"),
     ],
 )

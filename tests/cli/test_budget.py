@@ -50,7 +50,7 @@ def test_spend_show_and_verify(path: Path, capsys: pytest.CaptureFixture[str]) -
         assert run("budget", "verify", path, *head) == 0
         assert f"agrees: 2 entries; head: {found['head']}" in capsys.readouterr().out
     assert run("budget", "verify", path, "--head", "12", "--json") == 2
-    assert "the history is another one" in capsys.readouterr().err
+    assert "this is a different history" in capsys.readouterr().err
     assert run("budget", "verify", path, "--json") == 0
     assert result(capsys, "budget verify")["entries"] == 2
 
@@ -60,12 +60,12 @@ def test_what_does_not_fit_is_refused(path: Path, capsys: pytest.CaptureFixture[
     assert run("budget", "spend", path, "31 x laplace scale=10") == 1
     assert "epsilon=3.1 doesn't fit: 3 of 3 is left. Nothing was spent." in capsys.readouterr().err
     assert run("budget", "spend", path, "gaussian sigma=8") == 2
-    assert "delta=None must be stated" in capsys.readouterr().err
+    assert "delta=None must be given" in capsys.readouterr().err
     assert run("budget", "spend", path, "laplace scale=-1") == 2
     assert run("budget", "spend", path.with_name("other.db"), "laplace scale=1") == 2
     assert "there is no such file" in capsys.readouterr().err
     assert run("budget", "new", path, "--epsilon", "3") == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists, and is not replaced" in capsys.readouterr().err
     wrong = ("--epsilon", "3", "--composition", "gausian")
     assert run("budget", "new", path.with_name("new.db"), *wrong) == 2
     assert "Did you mean gaussian?" in capsys.readouterr().err

@@ -74,4 +74,4 @@ def test_what_is_refused(
 def test_pairs_of_records_are_for_python(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["dp-signrp-rr" if word == "dp-oporp" else word for word in OPORP]
     assert run(*command, "-p", "k=4,8", "--at", "0.5") == 2
-    assert "dpv.design takes them in Python" in capsys.readouterr().err
+    assert "use dpv.design in Python" in capsys.readouterr().err

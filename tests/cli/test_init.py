@@ -153,7 +153,7 @@ def test_bits_have_their_domain_by_type(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a,b\n", "no rows under its line of names"),
+        ("a,b\n", "no rows below its header"),
         ("a,a\n1,2\n", "columns share a name: 'a'"),
         ("a,b\n1,2\n3\n", "1 rows (2) don't have 2 values"),
         ("1,2\n3,inf\n", "attribute 1 is inf"),

@@ -129,7 +129,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert second.main([str(path), str(folder / "sketch.npz")]) == 1
     path.write_text('{"a": 1, "a": 2}', encoding="utf-8")
     assert second.main([str(path)]) == 2
-    assert "one key twice" in capsys.readouterr().err
+    assert "the same key twice" in capsys.readouterr().err
 
 
 def test_it_shares_nothing() -> None:

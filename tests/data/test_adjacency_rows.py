@@ -137,5 +137,7 @@ def test_a_curve_has_any_adjacency_and_a_release_of_ours_has_not() -> None:
     assert ApproxDP(epsilon=1, adjacency=AddRemove()).adjacency == AddRemove()
     with pytest.raises(ParameterError, match="Guarantees for different neighbours don't add up"):
         ApproxDP(epsilon=1, adjacency=AddRemove()) + ApproxDP(epsilon=1, adjacency=Replace())
-    with pytest.raises(ParameterError, match="keeps the number of rows public; whose rows come"):
+    with pytest.raises(
+        ParameterError, match="the number of rows is public; for rows that are added"
+    ):
         Grid.dividing(Fraction(1), steps=1).bound(AddRemove())

@@ -148,8 +148,8 @@ def test_sparse_matrices(tmp_path: Path) -> None:
     ("name", "content", "said"),
     [
         ("a.tsv", b"", "is empty"),
-        ("a.tsv", b"a\tb\n", "no rows under its line of names"),
-        ("a.tsv", b"a\tb", "no rows under its line of names"),
+        ("a.tsv", b"a\tb\n", "no rows below its header"),
+        ("a.tsv", b"a\tb", "no rows below its header"),
         ("a.tsv", b"a,b\n1,2\n", 'separated by commas. Declare data.separator = ","'),
         ("a.tsv", b"a\ta\n1\t2\n", "columns share a name: 'a'"),
         ("a.tsv", b"a\tb\n1\n1\t2\n1\t2\t3\n", r"2 rows (1, 3) don't have 2 values"),
@@ -158,9 +158,9 @@ def test_sparse_matrices(tmp_path: Path) -> None:
         ("a.xlsx", b"PK", "must end with one of .csv, .tsv"),
         ("a.parquet", b"PAR1", "can't be read"),
         ("a.sqlite", b"nothing at all", "can't be read"),
-        ("a.tsv", b"sep=;\na;b\n1;2\n", "begins with a line for spreadsheets"),
-        ("a.tsv", b"PAR1\x15\x04\n1\n", "is no file of texts"),
-        ("a.tsv", b"Report\n\na\tb\n1\t2\n", "remove what stands above the names"),
+        ("a.tsv", b"sep=;\na;b\n1;2\n", "begins with the line sep="),
+        ("a.tsv", b"PAR1\x15\x04\n1\n", "is not a text file"),
+        ("a.tsv", b"Report\n\na\tb\n1\t2\n", "remove lines above the header"),
     ],
 )
 def test_what_is_no_table(tmp_path: Path, name: str, content: bytes, said: str) -> None:
@@ -322,7 +322,7 @@ def test_the_line_of_names_is_no_row(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("\n\nc\td\nf\tm\n")
     assert open_frame(tmp_path / "a.tsv").rows == 1
     (tmp_path / "a.tsv").write_text("\nc\nf\n")
-    with pytest.raises(RecordsError, match="line of names must be the first"):
+    with pytest.raises(RecordsError, match="header must be the first"):
         open_frame(tmp_path / "a.tsv")
 
 

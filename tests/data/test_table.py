@@ -71,7 +71,7 @@ def test_columns_have_their_order_and_values_their_type_however_rows_are_written
         (lambda: dpv.Categories((1, [2])), "values that equal themselves"),
         (lambda: dpv.Categories(pd.NA), "values that equal themselves"),
         (lambda: dpv.Categories("\ud800"), "Unicode texts"),
-        (lambda: dpv.Table({"\ud800": dpv.Booleans()}), "must be named by text"),
+        (lambda: dpv.Table({"\ud800": dpv.Booleans()}), "must be named by a string"),
     ],
 )
 def test_columns_of_what_is_no_value_are_refused(made: Any, says: str) -> None:

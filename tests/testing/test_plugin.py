@@ -113,7 +113,7 @@ def test_has_no_marker(dp_audit):
     )
     result.assert_outcomes(passed=3, errors=2, skipped=1)
     result.stdout.no_fnmatch_line("*not torn down*")
-    result.stdout.fnmatch_lines(["*test_forgets is marked dp_audit and never audited*"])
+    result.stdout.fnmatch_lines(["*test_forgets is marked dp_audit but never audits*"])
 
 
 def test_a_bug_on_purpose_is_expected(pytester: pytest.Pytester) -> None:

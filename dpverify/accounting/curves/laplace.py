@@ -308,7 +308,7 @@ def scale_laplace_curve(
     check_target(eps, target)
     entries = [abs(rational("row", entry)) for entry in row]
     size = times * sum(entries, Fraction(0))
-    require(size > 0, "row", 0, "not zero: at least one coordinate has to move")
+    require(size > 0, "row", 0, "a nonzero move in at least one coordinate")
     if target == 0:
         return scale_laplace(eps, sensitivity=size)
     # δ ≤ TV ≤ Σaᵢ/2 puts b below Δ₁/2δ; the pure bound puts it at most at Δ₁/ε.

@@ -132,12 +132,12 @@ class Unknown(PrivacyCurve):
 
 @pytest.mark.parametrize("kind", FILTERS.values(), ids=FILTERS)
 def test_what_has_no_finite_cost_needs_a_delta(kind: type[Filter]) -> None:
-    with pytest.raises(ParameterError, match=r"^delta=None must be stated.* counts as one point"):
+    with pytest.raises(ParameterError, match=r"^delta=None must be given.* counts as one point"):
         filtered(kind).cost(Unknown(), None)
     cost = filtered(kind).cost(Unknown(), MILLIONTH)
     assert cost["delta"] == MILLIONTH
     if kind is BasicFilter:
-        with pytest.raises(ParameterError, match=r"^delta=None must be stated"):
+        with pytest.raises(ParameterError, match=r"^delta=None must be given"):
             filtered(kind).cost(dpv.Gaussian(sigma=4), None)
     else:
         point = dpv.ApproxDP(epsilon=cost_of_basic(Unknown()), delta=MILLIONTH)

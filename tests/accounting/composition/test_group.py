@@ -155,7 +155,7 @@ def test_whom_it_protects() -> None:
     with pytest.raises(ParameterError, match="the same for all releases"):
         noise + dpv.Gaussian(sigma=1, adjacency=one)
     assert Group(Record(), 2).relates([[1.0]], [[2.0]])
-    with pytest.raises(ParameterError, match="by whoever knows all the changes"):
+    with pytest.raises(ParameterError, match="from all changes at once"):
         Group(Record(), 2).relates([[1.0], [2.0]], [[2.0], [3.0]])
 
 

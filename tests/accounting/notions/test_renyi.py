@@ -168,7 +168,7 @@ def test_what_is_outside_its_domain_is_refused() -> None:
         FiniteRenyi(pairs=((half, half), (half / 2, half)))
     with pytest.raises(ParameterError, match="both positive"):
         FiniteRenyi(pairs=((half, Fraction(1)), (half, Fraction(0))))
-    with pytest.raises(ParameterError, match="two laws"):
+    with pytest.raises(ParameterError, match="two distributions"):
         FiniteRenyi(pairs=((half, half), (half, half)))
     with pytest.raises(ParameterError, match="keep="):
         FiniteRenyi.response(keep=Fraction(1, 4), values=4)

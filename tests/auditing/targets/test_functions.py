@@ -180,7 +180,7 @@ def test_a_measurement_gets_its_carrier_type(carrier: str, kind: type) -> None:
 
 def test_other_numbers_are_refused() -> None:
     words = ReplayableWords(1, "key")
-    with pytest.raises(ParameterError, match=r"record=0\.5 must be whole"):
+    with pytest.raises(ParameterError, match=r"record=0\.5 must be a whole number"):
         adapted(Strict(int)).release(np.array([[0.5]]), rng=words)
     with pytest.raises(ParameterError, match="takes a number: TypeError: must be str"):
         adapted(Strict(str))

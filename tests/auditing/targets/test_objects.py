@@ -74,7 +74,7 @@ def test_estimators_that_are_not_guessed_at() -> None:
         def quick_result(self, data: Any) -> float:
             return 0.0
 
-    with pytest.raises(ParameterError, match=r"quick_result, fit=.*one of these alone"):
+    with pytest.raises(ParameterError, match=r"quick_result, fit=.*only one of these"):
         audited(Both())
 
 

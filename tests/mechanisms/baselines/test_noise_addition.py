@@ -262,7 +262,7 @@ def test_wrong_mechanisms_are_refused() -> None:
     for change, rule in (
         ({"p": 0}, "p=0"),
         ({"grid": Grid(step=Fraction(2, 3))}, "whole fraction"),
-        ({"grid": Grid(step=Fraction(1, 2**26))}, "coarse enough: distances"),
+        ({"grid": Grid(step=Fraction(1, 2**26))}, "coarser: distances"),
     ):
         with pytest.raises(ParameterError, match=rule):
             NoiseAddition(**(given | change))

@@ -322,7 +322,7 @@ def test_large_graphs_are_calibrated_in_coarser_steps(vertices: int) -> None:
 
 
 def test_graphs_that_are_too_large_are_refused_by_their_own_name() -> None:
-    with pytest.raises(ParameterError, match="p=2000000 must be fewer"):
+    with pytest.raises(ParameterError, match="p=2000000 must be smaller"):
         CutSketch.calibrated(
             p=2_000_000, sketch_rows=64, epsilon=Fraction(1), delta=Fraction(1, 10**6)
         )

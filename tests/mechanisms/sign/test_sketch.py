@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_refused() -> None:
     whole = TARGET | {"adjacency": Record()}
     with pytest.raises(ParameterError, match=r"Ladder\.response for whole records"):
         SignSketch.dp_signrp_rr_smooth(p=4, k=2, seed=1, **TARGET | {"adjacency": Record()})
-    with pytest.raises(ParameterError, match="individual rule"):
+    with pytest.raises(ParameterError, match="individual flip rule"):
         SignSketch.idp_signrp_rr(RademacherProjection(p=4, k=2, seed=1), **whole)
     with pytest.raises(ParameterError, match="least_norm"):
         SignSketch.dp_signoporp_rr(p=4, k=2, seed=1, least_norm=Fraction(1), delta=DELTA, **TARGET)
