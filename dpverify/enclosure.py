@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import (
@@ -54,6 +55,7 @@ _FIRST_PRECISION = 96
 _LAST_PRECISION = 1 << 16
 _MOST_DIGITS = 4_000
 _MOST_BITS = math.ceil(_MOST_DIGITS * math.log2(10))
+_FRACTION = re.compile(r"[+-]?[0-9]{1,4000}/[0-9]{1,4000}")
 _PRINTABLE = "a number of at most 4,000 digits before and behind the point"
 _HALF_A_UNIT, _SMALLEST_NORMAL = 2.0**-53, 2.0**-1022
 _EXACT_DECIMAL = Context(prec=40, traps=[Inexact])
@@ -90,12 +92,17 @@ def exact(name: str, value: Real | SquareRoot) -> Exact:
 
 
 def rational(name: str, value: Real) -> Fraction:
-    """Read `value` exactly; NaN and infinities are refused under the parameter's `name`."""
+    """Read `value` exactly; NaN and infinities are refused under the parameter's `name`.
+
+    A text is a decimal, as "0.25" or "1e-6", or a fraction of whole numbers, as "1/3".
+    """
     if isinstance(value, Fraction):
         return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         return _printable(name, Fraction(int(value)))
-    number = _decimal(value) if isinstance(value, str) else value
+    number = _of_text(value) if isinstance(value, str) else value
+    if isinstance(number, Fraction):
+        return _printable(name, number)
     if isinstance(number, Decimal):
         if number.is_finite():
             if abs(number.adjusted()) > _MOST_DIGITS:  # no memory may hold them
@@ -115,7 +122,10 @@ def _printable(name: str, number: Fraction) -> Fraction:
     return number
 
 
-def _decimal(text: str) -> Decimal | None:
+def _of_text(text: str) -> Decimal | Fraction | None:
+    if _FRACTION.fullmatch(text):
+        over, under = map(int, text.split("/"))
+        return Fraction(over, under) if under else None
     try:
         return Decimal(text) if text.isascii() and "_" not in text else None
     except InvalidOperation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,8 +15,6 @@ from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, re
 from dpverify.privacy import Certifiable
 
 __all__ = ["MechanismFamily", "Parameter", "Request"]
-
-_NUMBER = re.compile(r"-?[0-9]{1,1000}(\.[0-9]{1,1000})?([eE][+-]?[0-9]{1,3})?(/[0-9]{1,1000})?")
 
 
 Kind = Literal["whole", "number", "choice"]
@@ -95,8 +92,6 @@ class Parameter:
 
 def _exact(name: str, value: Any, rule: str) -> Fraction:
     """A number as it was given, or its text."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        return Fraction(value)
     try:
         return rational(name, value)
     except ParameterError as error:

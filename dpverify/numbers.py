@@ -1,6 +1,7 @@
 """Numbers as users write them: read exactly, and checked when an object is made.
 
-A float stands for its exact binary value, a string or a Decimal for its decimal. The converters of
+A float stands for its exact binary value, a string or a Decimal for its decimal, and a string as
+"1/3" for that fraction. The converters of
 `attrs` fields below name the field in the message of what they refuse, and type checkers read off
 them what a constructor takes.
 """

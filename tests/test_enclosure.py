@@ -389,6 +389,8 @@ def test_number_string_is_short_for_every_double(value: Fraction, text: str) -> 
         (np.float32(0.1), Fraction(float(np.float32(0.1)))),
         ("0.1", Fraction(1, 10)),
         (" -1e-6", Fraction(-1, 10**6)),
+        ("1/3", Fraction(1, 3)),
+        ("-10/4", Fraction(-5, 2)),
     ],
 )
 def test_rational_reads_exactly(value: Any, expected: Fraction) -> None:
@@ -410,6 +412,12 @@ def test_rational_reads_exactly(value: Any, expected: Fraction) -> None:
         np.float64("nan"),
         "0.1.2",
         "1_000",
+        "1/0",
+        "1.5/3",
+        "1/-3",
+        "1 / 3",
+        "1/3/5",
+        "1/" + "9" * 5000,
         "nan",
         "",
         "٣",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
@@ -13,12 +12,14 @@ from dpverify.catalogue import family_of
 from dpverify.certificate.build import build
 from dpverify.certificate.schema import Inputs, KindInput
 from dpverify.enclosure import rational
-from dpverify.errors import ConfigurationError
+from dpverify.errors import ConfigurationError, ParameterError
 from dpverify.privacy import Certifiable
 
 __all__ = ["named_mechanism"]
 
-_NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,3})?")
+_NUMBER = re.compile(
+    r"-?[0-9]{1,400}((\.[0-9]{1,400})?([eE][+-]?[0-9]{1,3})?|/0*[1-9][0-9]{0,399})"
+)
 _DIGITS = re.compile("[0-9]{1,400}")
 _WHOLE = {"rows": 1, "attributes": None, "seed": 0}
 
@@ -85,8 +86,8 @@ def _number(key: str, text: str) -> Fraction:
     if not _NUMBER.fullmatch(text):
         raise ConfigurationError(f"{key}={text} must be a number.")
     try:
-        return rational(key, Decimal(text))
-    except InvalidOperation:  # an exponent of too many digits
+        return rational(key, text)
+    except ParameterError:  # an exponent of too many digits
         raise ConfigurationError(f"{key}={text} must be a number.") from None
 
 

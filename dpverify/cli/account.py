@@ -16,9 +16,9 @@ from dpverify.accounting.composition.filters import infinity_mass
 from dpverify.accounting.targets import Target
 from dpverify.cli.output import (
     NamedCommand,
-    decimal,
     emit_json,
     emit_table,
+    exact_number,
     json_option,
     key_values,
     parse_parameters,
@@ -224,7 +224,7 @@ def calibrate(name: str, parameters: tuple[str, ...], as_json: bool, **goals: st
       -p domain.high=1 -p adjacency.beta=1 --epsilon 5 --delta 1e-6
     """  # noqa: D301  # click keeps the lines after a backspace
     texts = {key: text for key, text in goals.items() if text is not None}
-    numbers = {key: rational(key, decimal(key, text)) for key, text in texts.items()}
+    numbers = {key: rational(key, exact_number(key, text)) for key, text in texts.items()}
     target = Target(**numbers)
     point = {key: Enclosure.of_exact(value) for key, value in numbers.items()}
     if name in DISTRIBUTIONS:
@@ -328,7 +328,7 @@ def _target(epsilon: str | None, delta: str | None) -> _Target:
         )
     name: Literal["epsilon", "delta"] = "delta" if epsilon is None else "epsilon"
     text = (delta if epsilon is None else epsilon) or ""
-    return _Target(given=name, text=text, value=rational(name, decimal(name, text)))
+    return _Target(given=name, text=text, value=rational(name, exact_number(name, text)))
 
 
 def _report(

@@ -31,9 +31,9 @@ from dpverify.cli.output import (
     Choice,
     Double,
     Whole,
-    decimal,
     emit_json,
     emit_table,
+    exact_number,
     say,
     talk,
     talk_options,
@@ -208,7 +208,7 @@ def audit(
         return 0
     for name, setting in settings.items():
         talk(f"{name}: {_shown(name, setting.value)} ({setting.origin})", detail=True)
-    at = None if delta is None else rational("delta", decimal("delta", delta))
+    at = None if delta is None else rational("delta", exact_number("delta", delta))
     words = _claimed(epsilon, adjacency, pairs, seeded=seeded, many=many)
     if libraries:
         talk(f"Making the mechanisms of {', '.join(libraries)}")
@@ -349,7 +349,7 @@ def _claimed(
             rule = '{"name": …, "record": …, "neighbour": …}'
             raise ConfigurationError(f"{pairs}, line {number}, isn't {rule}: {error}.") from None
     return {
-        "epsilon": decimal("epsilon", epsilon),
+        "epsilon": exact_number("epsilon", epsilon),
         "adjacency": _ADJACENCIES[adjacency](),
         "of": "dataset",
         "pairs": named,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpverify._json import each_once
 from dpverify.auditing.attacks import scores
 from dpverify.auditing.attacks.scores import HELD, INEXACT, Design
-from dpverify.cli.output import Choice, Double, decimal, emit_json, json_option, say
+from dpverify.cli.output import Choice, Double, emit_json, exact_number, json_option, say
 from dpverify.errors import ConfigurationError, did_you_mean
 
 __all__ = ["audit_scores", "read_scores"]
@@ -60,11 +60,11 @@ def audit_scores(
     dpverify audit-scores scores.csv --delta 1e-5
     dpverify audit-scores canaries.npz --delta 1e-5 --design one-run --epsilon 2
     """  # noqa: D301  # click keeps the lines after a backspace
-    claimed = None if epsilon is None else decimal("epsilon", epsilon)
+    claimed = None if epsilon is None else exact_number("epsilon", epsilon)
     sides, runs = read_scores(file)
     audit = scores.audit_scores(
         *sides,
-        delta=decimal("delta", delta),
+        delta=exact_number("delta", delta),
         alpha=alpha,
         design=cast("Design", design),
         runs=runs,

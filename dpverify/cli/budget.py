@@ -11,7 +11,7 @@ import click
 from dpverify.accounting._budget_file import rounded
 from dpverify.accounting.budget import Budget
 from dpverify.accounting.composition.filters import FILTERS
-from dpverify.cli.output import Choice, decimal, emit_json, emit_table, json_option, say
+from dpverify.cli.output import Choice, emit_json, emit_table, exact_number, json_option, say
 from dpverify.cli.releases import read, total_of
 
 __all__ = ["budget"]
@@ -60,10 +60,10 @@ def new(
     dpverify budget new team.db --epsilon 3 --delta 1e-6
     """
     made = Budget(
-        epsilon=decimal("epsilon", epsilon),
-        delta=decimal("delta", delta),
+        epsilon=exact_number("epsilon", epsilon),
+        delta=exact_number("delta", delta),
         composition=cast("Literal['basic', 'gaussian', 'zcdp']", composition),
-        slack=decimal("slack", slack),
+        slack=exact_number("slack", slack),
         unit=unit,
         path=path,
     )
@@ -124,7 +124,7 @@ def spend(
     found = Budget.open(path)
     spent = found.spend(
         total.guarantee or total.curve,
-        delta=None if delta is None else decimal("delta", delta),
+        delta=None if delta is None else exact_number("delta", delta),
         label="; ".join(map(str, written)) if label is None else label,
         unit=unit,
     )

@@ -14,7 +14,7 @@ import rfc8785
 from dpverify.certificate.checks import Check, certificate_path, read_certificate
 from dpverify.certificate.compose import SCHEMA, OwnersWord
 from dpverify.certificate.compose import compose as compose_certificates
-from dpverify.cli.output import decimal, emit_json, emit_table, json_option, say, talk_options
+from dpverify.cli.output import emit_json, emit_table, exact_number, json_option, say, talk_options
 from dpverify.cli.verify import exit_code, replay_option, tell, verify_aloud
 from dpverify.cli.where import where_options, workers_option
 from dpverify.data.atomic_files import write_file
@@ -79,7 +79,7 @@ def compose(
         )
     fields = compose_certificates(
         parts,
-        delta=None if delta is None else decimal("delta", delta),
+        delta=None if delta is None else exact_number("delta", delta),
         owners_word=OwnersWord(unit=unit, same_records=same_records),
     )
     found = [

@@ -6,8 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -28,9 +29,9 @@ __all__ = [
     "Double",
     "NamedCommand",
     "Whole",
-    "decimal",
     "emit_json",
     "emit_table",
+    "exact_number",
     "json_option",
     "key_values",
     "parse_parameters",
@@ -163,11 +164,13 @@ def progress_bar() -> Iterator[Announce]:
         yield start
 
 
-def decimal(name: str, text: str) -> Decimal:
-    """A number of the command line, which is an exact decimal."""
+def exact_number(name: str, text: str) -> Decimal | Fraction:
+    """A number of the command line: an exact decimal, or a fraction of whole numbers."""
     try:
         value = Decimal(text if text.isascii() and "_" not in text else "")
     except InvalidOperation:
+        with suppress(ParameterError):
+            return rational(name, text)
         raise ParameterError(name, repr(text), "a number") from None
     if not value.is_finite():
         raise ParameterError(name, text, "a finite number")
@@ -210,7 +213,7 @@ def parse_parameters(
     for name in texts:
         if name not in known:
             raise ConfigurationError(f"there is no parameter {name}. {did_you_mean(name, known)}")
-    values = {**defaults, **{name: decimal(name, text) for name, text in texts.items()}}
+    values = {**defaults, **{name: exact_number(name, text) for name, text in texts.items()}}
     for name, meaning in known.items():
         if name not in values:
             raise ConfigurationError(

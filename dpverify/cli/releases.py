@@ -20,7 +20,7 @@ from dpverify.accounting.calibrate import DISTRIBUTIONS
 from dpverify.accounting.composition.compose import THEOREM, compose
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.cli.output import decimal, key_values, parse_parameters
+from dpverify.cli.output import exact_number, key_values, parse_parameters
 from dpverify.data.adjacency import Replace
 from dpverify.enclosure import Enclosure, Real, rational, short_string
 from dpverify.errors import (
@@ -292,7 +292,7 @@ def _written(count: str, name: str, parameters: Sequence[str]) -> Written:
     return Written(
         text=" ".join([name, *parameters]),
         what=named(name, key_values(parameters)),
-        count=to_count("count", decimal("count", count)),
+        count=to_count("count", exact_number("count", count)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dpverify.accounting.notions.risk import Risk
-from dpverify.cli.output import decimal, emit_json, emit_table, say
+from dpverify.cli.output import emit_json, emit_table, exact_number, say
 from dpverify.data.atomic_files import write_file
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ConfigurationError
@@ -52,7 +52,7 @@ def report_risk(
 
     A `point` of the curve that was asked for stands with it.
     """
-    known = Risk(curve=curve, prior=decimal("prior", "0.5" if prior is None else prior))
+    known = Risk(curve=curve, prior=exact_number("prior", "0.5" if prior is None else prior))
     if figure is not None:
         write_file(Path(figure), _FORMATS[Path(figure).suffix](known).encode())
     if as_json:

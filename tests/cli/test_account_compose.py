@@ -97,6 +97,27 @@ def test_a_file_is_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert "weekly counts" in capsys.readouterr().out
 
 
+def test_a_fraction_is_a_number_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a release, in a file, as a target, and in code."""
+    truth = dpv.Gaussian(sigma="7/2").poisson_sampled(rate="1/3").epsilon_at("1/1000000")
+    files = {
+        "year.csv": "mechanism,parameters\ngaussian,sigma=7/2 rate=1/3\n",
+        "year.toml": '[[releases]]\nmechanism = "gaussian"\n'
+        'parameters = { sigma = 3.5, rate = "1/3" }\n',
+    }
+    written: list[str | Path] = ["gaussian sigma=7/2 rate=1/3"]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        written.append(tmp_path / name)
+    for release in written:
+        assert run("account", "compose", release, "--delta", "1/1000000", "--json") == 0
+        assert float(result(capsys, "account")["epsilon"]["upper"]) == pytest.approx(truth.upper)
+    assert run("account", "compose", written[0], "--delta", "1/0") == 2
+    assert "delta='1/0' must be a number" in capsys.readouterr().err
+
+
 @pytest.mark.nightly
 def test_mechanisms_and_samples(capsys: pytest.CaptureFixture[str]) -> None:
     assert (

@@ -280,6 +280,8 @@ BAD_CONFIGURATIONS = {
     "k 0": ("k = 4", "k = 0", "k=0 must be a whole number from 1"),
     "k beyond p": ("k = 4", "k = 19", "k=19 must be at most p=18 for OPORP"),
     "k not whole": ("k = 4", "k = 4.5", "k=4.5 must be a whole number from 1"),
+    "k of no parts": ("k = 4", 'k = "1/0"', "k=1/0 must be a whole number from 1"),
+    "k no fraction": ("k = 4", 'k = "1.5/3"', "k=1.5/3 must be a whole number from 1"),
     "unknown parameter": (
         "k = 4",
         "k = 4\nj = 1",
