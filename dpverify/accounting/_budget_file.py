@@ -132,9 +132,17 @@ class Store:
         with self._transaction("DEFERRED") as connection:
             return _read(connection)
 
-    def add(self, release: Release, delta: Fraction | None, label: str, unit: str | None) -> Spend:
-        """Spend a release in one transaction, if it fits."""
-        with self._transaction("IMMEDIATE") as connection:
+    def add(
+        self,
+        release: Release,
+        delta: Fraction | None,
+        label: str,
+        unit: str | None,
+        *,
+        undone: bool = False,
+    ) -> Spend:
+        """Spend a release in one transaction, if it fits; `undone`, see whether that would do."""
+        with self._transaction("IMMEDIATE", undone=undone) as connection:
             entry = _read(connection).entry(release, delta, label, unit)
             text = _json(entry)
             hashed = _hash(text)
@@ -143,7 +151,9 @@ class Store:
         return _spend(entry, hashed)
 
     @contextmanager
-    def _transaction(self, kind: Literal["IMMEDIATE", "DEFERRED"]) -> Iterator[sqlite3.Connection]:
+    def _transaction(
+        self, kind: Literal["IMMEDIATE", "DEFERRED"], *, undone: bool = False
+    ) -> Iterator[sqlite3.Connection]:
         """One transaction, undone after an error; SQLite's errors as ours."""
         try:
             with _alone, self._connected() as connection:
@@ -154,7 +164,7 @@ class Store:
                     if connection.in_transaction:  # a full disk ends it
                         connection.execute("ROLLBACK")
                     raise
-                connection.execute("COMMIT")
+                connection.execute("ROLLBACK" if undone else "COMMIT")
         except sqlite3.OperationalError as error:
             code = getattr(error, "sqlite_errorcode", None)  # none of texts that aren't UTF-8
             busy = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}

@@ -179,10 +179,12 @@ class Budget:
         release: Release,
         *,
         delta: Real | None = None,
+        label: str = "",
         unit: str | Adjacency | None = None,
     ) -> None:
-        """Raise what `spend` would raise, and spend nothing."""
-        self._store.state().entry(release, optional_delta(delta), "", _to_unit(unit))
+        """Raise what `spend` would raise, of a file that can't be written too; spend nothing."""
+        _check_visible("label", label)
+        self._store.add(release, optional_delta(delta), label, _to_unit(unit), undone=True)
 
     def spend(
         self,

@@ -217,8 +217,9 @@ def certify(
         check_records(mechanism, table, progress=announce("reading", rows), workers=workers)
         if budget is not None and not isinstance(budget, Budget):
             budget = Budget.open(budget)
-        if budget is not None:
-            budget.check(mechanism.guarantee(), delta=inputs.delta)  # refuse before the long part
+        label = f"certify {inputs.mechanism} in {out.name}"
+        if budget is not None:  # refuse before the long part
+            budget.check(mechanism.guarantee(), delta=inputs.delta, label=label)
         plan = AuditPlan.of(inputs, mechanism)
         if asked.configuration.audit.moment_draws is None:
             plan = with_enough_draws(plan, workers=workers)
@@ -230,7 +231,6 @@ def certify(
         with replacing(out) as new:
             if derived.white_box.verdict != "violation":
                 if budget is not None:
-                    label = f"certify {inputs.mechanism} in {out.name}"
                     budget.spend(mechanism.guarantee(), delta=inputs.delta, label=label)
                 told = announce("releasing", rows)
                 released = write_release(mechanism, table, new, progress=told, workers=workers)

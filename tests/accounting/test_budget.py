@@ -534,6 +534,8 @@ def test_a_locked_file_is_waited_for_and_then_refused(
     with held(path):
         with pytest.raises(BudgetError, match=r"another process holds it for more than 0\.05 s"):
             budget.spend(TENTH)
+        with pytest.raises(BudgetError, match="another process holds it"):
+            budget.check(TENTH)  # raises what a spend would
         assert budget.left["epsilon"] == 1  # who only reads doesn't wait
     assert budget.spend(TENTH).number == 1
 
