@@ -57,6 +57,9 @@ def test_what_cannot_be_calibrated_is_refused() -> None:
         (dpv.DiscreteGaussian, {"sensitivity": 1.5}, "sensitivity=1.5 must be a whole number"),
         (dpv.Laplace, {"sensitivty": 1}, "Did you mean sensitivity"),
         (dpv.Laplace, {"epsilon": "much"}, "epsilon=much must be a finite real number"),
+        (dpv.DiscreteGaussian, {"delta": "1e-400"}, "delta=.* must be 0, or in"),
+        (dpv.DiscreteGaussian, {"epsilon": "1e400"}, "epsilon=.* must be in .0, 1e100"),
+        (dpv.Laplace, {"epsilon": "1e-400", "delta": 0}, "scale=inf must be finite. Ask for"),
         (dpv.RandomizedResponse, {"values": 1}, "values=1 must be at least 2"),
     ]
     for kind, options, message in refused:

@@ -21,7 +21,7 @@ from dpverify.accounting.curves.randomized_response import (
 from dpverify.accounting.named_noises import NAMED
 from dpverify.accounting.noise_distribution import NoiseDistribution, Values
 from dpverify.accounting.solve import beside, largest_argument
-from dpverify.accounting.targets import Target
+from dpverify.accounting.targets import Target, check_target
 from dpverify.enclosure import Enclosure, Real, SquareRoot, rational
 from dpverify.errors import NumericalError, ParameterError, did_you_mean, require
 from dpverify.guarantee import PrivacyCurve
@@ -117,6 +117,7 @@ def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction, times
     require(epsilon >= 0, "epsilon", epsilon, "at least 0")
     rule = "in (0, 1): the privacy loss of this noise is unbounded"
     require(0 < delta < 1, "delta", delta, rule)
+    check_target(epsilon, delta)
     size = whole("sensitivity", values["sensitivity"])
 
     def at(sigma: Fraction) -> Enclosure:

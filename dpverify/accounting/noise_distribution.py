@@ -96,6 +96,9 @@ class NoiseDistribution:
 
     def with_noise(self, values: Values, noise: Enclosure | Fraction) -> Values:
         """All parameters, the noise's being its safe end."""
+        if isinstance(noise, Enclosure):
+            finite = math.isfinite(noise.upper)
+            require(finite, self.noise[0], noise.upper, "finite", "Ask for a larger epsilon.")
         safe = Fraction(noise.upper) if isinstance(noise, Enclosure) else noise
         return {**values, self.noise[0]: safe}
 

@@ -47,6 +47,7 @@ from dpverify.numbers import count, to_count, to_positive
 __all__ = ["DiscreteGaussian"]
 
 _MOST_TERMS = 4096
+_FAR = 10**100
 _UNDERFLOW = 746  # e^−746 < 2⁻¹⁰⁷⁴
 
 
@@ -138,7 +139,10 @@ class DiscreteGaussian(PrivacyCurve):
         )
 
     def losses(self) -> Losses:
-        """The privacy loss, for composition."""
+        """The privacy loss, for composition, which plans in doubles."""
+        square, rule = self.sigma_squared, "from 1e-50 to 1e50 sensitivities, and at most 1e50"
+        near = square <= _FAR * self.sensitivity**2 <= square * _FAR**2
+        require(near and square <= _FAR, "sigma", self.sigma, rule, "It is composed no further.")
         loss = DiscreteGaussianLoss(sigma_squared=self.sigma_squared, sensitivity=self.sensitivity)
         return ((loss, 1),)
 
@@ -208,13 +212,14 @@ def _added(variance: Fraction, first: int) -> arb:
     ratio = to_arb(-Fraction(2 * first + 1) / (2 * variance)).exp()
     fall = to_arb(-1 / variance).exp()
     total, small = arb(0), term * arb(2) ** -ctx.prec
-    while True:
+    for _ in range(2 * _MOST_TERMS):
         total += term
         term *= ratio
         ratio *= fall
         rest = term / (1 - ratio)
         if rest <= small:
             return total + arb(0, rest.upper())
+    raise NumericalError(f"the tail from {first} for a variance of {variance} stays open")
 
 
 def _by_integral(variance: Fraction, first: int) -> arb:

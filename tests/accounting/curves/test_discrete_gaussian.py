@@ -14,7 +14,7 @@ from flint import ctx
 from dpverify.accounting import Gaussian
 from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian, _added, _by_integral
 from dpverify.enclosure import SquareRoot
-from dpverify.errors import ParameterError
+from dpverify.errors import NumericalError, ParameterError
 from dpverify.guarantee import PrivacyCurve
 
 VARIANCES = [Fraction(1, 50), Fraction(1, 4), Fraction(1), Fraction(7, 3), Fraction(400)]
@@ -134,6 +134,18 @@ def test_rates_are_the_tails() -> None:
     assert other == pytest.approx(1 - own, rel=1e-14)
     assert curve.rates(0.6, noise=0.5)[0] < curve.rates(0.6)[0]
     assert hash(curve) == hash(DiscreteGaussian(sigma=1))
+
+
+def test_noise_that_is_nearly_none_is_not_summed_for_ever() -> None:
+    for options in ({"sigma": "1e-30"}, {"sigma": 1, "sensitivity": 10**30}):
+        with pytest.raises(NumericalError, match="stays open"):
+            DiscreteGaussian(**options).delta_at(1)
+
+
+@pytest.mark.parametrize("sigma", ["1e400", "1e300", "1e-60", "1e-400"])
+def test_what_no_double_holds_is_not_composed(sigma: str) -> None:
+    with pytest.raises(ParameterError, match=r"sigma=.* must be from 1e-50 to 1e50"):
+        (2 * DiscreteGaussian(sigma=sigma)).delta_at(1)
 
 
 @pytest.mark.parametrize(
