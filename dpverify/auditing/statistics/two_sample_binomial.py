@@ -211,12 +211,25 @@ class _Test:
         self, claim: Callable[[float], Sequence[Line]], least: float, most: float
     ) -> float:
         """Root in ε of the p-value on a grid of q, above a rejected `least`: not proven."""
-        grid = np.linspace(*self.ends, _GRID).tolist()
+        known: dict[float, list[tuple[float, float]]] = {
+            q: [] for q in np.linspace(*self.ends, _GRID).tolist()
+        }
 
         def excess(epsilon: float) -> float:
             g = _claim(claim(epsilon))
-            worst = max(self.bound(g(q), q) for q in grid)
-            return math.log(max(worst, 1e-300) / self.level)
+            worst = 1e-300
+            # P[R] rises with ε: what it is at a larger one tells which q can't be the worst here.
+            most = {
+                q: min((value for at, value in known[q] if at >= epsilon), default=1.0)
+                for q in known
+            }
+            for q in sorted(known, key=most.__getitem__, reverse=True):
+                if most[q] <= worst:
+                    break
+                value = self.bound(g(q), q)
+                known[q].append((epsilon, value))
+                worst = max(worst, value)
+            return math.log(worst / self.level)
 
         if excess(most) < 0:
             return most
@@ -339,11 +352,12 @@ def _weights(draws: int, p: float) -> tuple[int, NDArray[np.float64], float]:
         return first, weights, 0.0
     odds = p / (1 - p)
     mode = min(max(math.floor(p * (draws + 1)), first), last)
-    up = np.arange(mode, last)
-    down = np.arange(mode, first, -1)
-    above = np.cumprod((draws - up) / (up + 1) * odds)
-    below = np.cumprod(down / ((draws - down + 1) * odds))
-    weights = np.concatenate([below[::-1], [1.0], above])
+    up = np.arange(mode, last, dtype=np.float64)
+    down = np.arange(mode, first, -1, dtype=np.float64)
+    weights = np.empty(last - first + 1)
+    weights[mode - first] = 1.0
+    ((draws - up) / (up + 1) * odds).cumprod(out=weights[mode - first + 1 :])
+    (down / ((draws - down + 1) * odds)).cumprod(out=weights[: mode - first][::-1])
     left_out = 0.0
     if last < draws:
         left_out += _geometric(weights[-1], (draws - last) / (last + 1) * odds)
@@ -360,9 +374,14 @@ def _geometric(weight: float, ratio: float) -> float:
 def _at_least(draws: int, p: float, least: NDArray[np.int64]) -> NDArray[np.float64]:
     """Upper bounds on P[Bin(draws, p) ≥ least], for each."""
     first, weights, left_out = _weights(draws, p)
-    tails = np.cumsum(weights[::-1])[::-1]
-    tails = np.append((tails + left_out) / tails[0] * _margin(weights.size), 0.0)
-    if first + weights.size - 1 < draws:
-        tails[-1] = left_out / float(weights.sum()) * _margin(weights.size)
-    place = np.minimum(np.maximum(least - first, 0), weights.size)
+    size, margin = weights.size, _margin(weights.size)
+    tails = np.empty(size + 1)
+    own = tails[:-1]
+    weights[::-1].cumsum(out=own[::-1])
+    total = own[0]
+    own += left_out
+    own /= total
+    own *= margin
+    tails[-1] = left_out / float(weights.sum()) * margin if first + size - 1 < draws else 0.0
+    place = np.minimum(np.maximum(least - first, 0), size)
     return np.minimum(np.where(least > draws, 0.0, tails[place]), 1.0)

@@ -28,7 +28,9 @@ from dpverify.ledger.statements import Verdict
 with extra("report", "a report"):
     from matplotlib import style
     from matplotlib.axes import Axes
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 __all__ = [
@@ -76,6 +78,7 @@ _VERDICTS: Mapping[Verdict, tuple[str, str]] = {  # face, hatching; what fails i
     "refuted": ("#A03A00", ""),
     "not_checkable": ("#E3E3E3", "xxx"),
 }
+_DPI = 72  # of every SVG of matplotlib's
 _DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _OUTSIDE: Final = "outside lower center"
 
@@ -142,8 +145,11 @@ def verdict_plot(counts: Mapping[str, Mapping[Verdict, int]]) -> str:
 def _drawn(key: str, label: str, height: float, draw: Callable[[Figure], None]) -> str:
     # The default style first: a user's own settings must not change the bytes.
     with style.context(["default", _STYLE]):
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, height), dpi=_DPI)
+        FigureCanvasSVG(figure)  # which measures text as it will be drawn
         draw(figure)
+        # Left to `savefig`, this would draw everything once more.
+        ConstrainedLayoutEngine().execute(figure)
         buffer = io.StringIO()
         empty = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(buffer, format="svg", metadata=empty)
