@@ -98,8 +98,8 @@ def test_certify_asks_the_budget_first(
     assert "epsilon=2 doesn't fit: 1 of 1 is left" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert small.history == ()
-    large = dpv.Budget(epsilon=9, delta="1e-2", path=tmp_path / "large.db")
-    turned = (*certify[:3], tmp_path / "out\u202e", "--yes", "--budget", large.path)
+    dpv.Budget(epsilon=9, delta="1e-2", path=tmp_path / "large.db")
+    turned = (*certify[:3], tmp_path / "out\u202e", "--yes", "--budget", tmp_path / "large.db")
     assert run(*turned) == 2  # the spend's label would hold the folder's name
     assert r"label=\u202e must be left out" in capsys.readouterr().err
 
