@@ -285,40 +285,38 @@ def page(kept: Kept, exhibits: Sequence[Exhibit]) -> str:
 _PAGE = """\
 # The museum of published bugs
 
-Welcome. Everything on show was meant to be private, most of it was published with a proof or
-shipped with a version number, and all of it can be touched: each exhibit is a few lines of Python
-in `dpverify_audits.museum`, with its correct twin beside it. `dpverify audit museum` walks through
-all {all} of them. {wings} hang in two wings of their own, at the end: [accountants](#accountants),
-who say what ε is, and [auditors](#auditors), who say what it is at least.
+{all} bugs, most of them published with a proof or shipped in a library. Each exhibit is a few lines
+of Python in `dpverify_audits.museum`, with its correct twin; `dpverify audit museum` audits all of
+them. {wings} of them are [accountants](#accountants), which compute ε, and [auditors](#auditors),
+which compute lower bounds on it.
 
-The others are functions of data, and nobody tells the auditor where to look. It gets the function,
-the claim, who is a neighbour of whom, and what data sets are made of, as in
+The others are functions of data. The audit gets nothing but the function, its claim, the adjacency,
+and what data sets are made of, as in
 
 ```text
 dpv.audit(covariance, epsilon=1, adjacency=dpv.Replace(), domain=points)
 ```
 
-and it makes the data sets, finds the pair, learns the event, and counts. The tables say what came
-out: a lower bound on ε, which kinds of audit refute the claim, with how many draws on each side
-({few}, or where these don't do, as many as the profile ci takes), in how many seconds of processor
-time, at level {level}. In the pictures ░ is the ε that was promised, and █ what is shown to leak
-beyond it, both at the claim's own δ; four blocks are 1. Printed by `python -m benchmarks.museum`.
+and finds the neighbours and the event itself. The tables have the lower bound on ε, the kinds of
+audit that refute the claim, the draws on each side ({few}; if these aren't enough, the number of
+the profile ci) and the seconds of processor time, at level {level}. In the pictures ░ is the
+claimed ε and █ the additional leak that was shown, both at the claim's δ; four blocks are ε = 1.
+Printed by `python -m benchmarks.museum`.
 
-**{found} of {bugs} bugs are found ({share})**: {museum} hang in the museum, and {everyday} are
-everyday ones, from the street outside.
+**{found} of {bugs} audited bugs are found ({share}).** {museum} functions are published bugs, and
+{everyday} are [everyday bugs](#everyday-bugs); still to be audited: {left}.
 
 | | |
 |---|---|
-| seeds for each bug; the tables have medians over them | {seeds} |
+| seeds for each bug; the tables have medians | {seeds} |
 | audits of bugs that find them | {finds} of {audits} |
 | seconds of an audit: median, slowest | {median}, {slowest} |
 | bugs that take over 60 s | {long} |
 | audits of correct twins that accuse one | {accused} of {twins} |
 | of these, inconclusive | {inconclusive} |
-| short runs for each twin: {short} draws, at level {alpha} | {runs} |
-| short runs that accuse one, as one in {one_in} may | {all_accused} of {all_runs} |
-| twins accused more often than that explains | {above} |
-| bugs still to be audited | {left} |
+| short audits for each twin: {short} draws, at level {alpha} | {runs} |
+| short audits that accuse a twin; the level allows one in {one_in} | {all_accused} of {all_runs} |
+| twins accused more often than the level explains | {above} |
 | audited by dpverify | {by} |
 
 Not found:
@@ -326,16 +324,16 @@ Not found:
 {unfound}
 
 {rooms}
-## The street outside
+## Everyday bugs
 
-No one publishes these, for they are fixed on the day on which they are seen. They are in
-`dpverify_audits.everyday`; `dpverify audit everyday` runs them.
+Nobody publishes these, since they are fixed as soon as somebody sees them. They are in
+`dpverify_audits.everyday`, and `dpverify audit everyday` audits them.
 
 {street}
 
 {outside}
 
-## What isn't on show
+## What isn't here
 
 {absent}
 """

@@ -86,8 +86,8 @@ def _linked(known: str) -> str:
 _KINDS = {
     "new": "New: we know of no report but our [drafts](reports/index.md)",
     "documented": "By the library's own documentation or convention",
-    "published": "Published, and found again",
-    "mended": "Published and mended since",
+    "published": "Published before, and found again",
+    "mended": "Published, and fixed since",
 }
 """What may be known of a mechanism that refutes its claim, or of one that once did."""
 
@@ -306,26 +306,26 @@ def _recorded(found: Mapping[str, Mapping[str, Any]]) -> str:
 _PAGE = """\
 # Libraries, audited
 
-Printed by `python -m benchmarks.libraries`: {mechanisms} mechanisms of {libraries} libraries, each
-with what its library claims as we read it, audited by all kinds that apply, as data sets where it
-takes data sets. {refuted} refute the claim as we read it. **No verdict says that a mechanism is
-private**: “none found” is what so many draws show.
+{mechanisms} mechanisms of {libraries} libraries, each audited by all kinds that apply, against what
+its library claims as we understand it. For {refuted} of them the claim was refuted; [What was
+found](#what-was-found) lists them. **No verdict says that a mechanism is private**: “none found”
+means that these draws refute nothing.
 
-- *verdict*: “refuted” where two runs with different seeds both refute the claim, each at level
-  0.001; below each table is what shows it, and lines to paste. *ε ≥* is the smaller of the lower
-  bounds of both runs, at the δ of the claim.
-- *known*: a public report, or the library's own documentation. Of what is new,
+- *verdict*: “refuted” if two runs with different seeds both refute the claim, each at level
+  0.001; the evidence, and code to replay it, are below each table. *ε ≥* is the smaller of the two
+  lower bounds, at the δ of the claim.
+- *known*: a public report, or the library's own documentation. For new findings,
   [reports](reports/index.md) has a draft.
 - *reach*: the smallest ε that the attack on outputs finds 99 times in 100 with these draws.
-- *low bits*: whether the low bits of doubles show which neighbour it was
-  ([auditing floats](auditing-floats.md)), which most libraries' documentation leaves open; empty
-  where outputs are whole numbers or no numbers.
+- *low bits*: whether the low bits of doubles reveal the neighbour
+  ([auditing floats](auditing-floats.md)), which most libraries' documentation doesn't exclude;
+  empty if outputs aren't doubles.
 - *draws* are on each side of each pair, *s* seconds of processor time.
 
-All of these draw from the system's entropy, or from generators that are seeded from it where nobody
-seeds them: a second run has other counts. To audit one of them where it is installed:
-`dpverify audit libraries --library opendp`. Environments are made by
-`python -m benchmarks.libraries.install`. Audited by dpverify {by}.
+All of these draw from the system's entropy, or from generators seeded by it, so the counts differ
+from run to run. To audit a library that is installed: `dpverify audit libraries --library opendp`.
+`python -m benchmarks.libraries.install` makes environments for them, and
+`python -m benchmarks.libraries` prints this page. Audited by dpverify {by}.
 
 | library | mechanisms | refuted | none found | other | known | |
 |---|---|---|---|---|---|---|
@@ -339,9 +339,9 @@ seeds them: a second run has other counts. To audit one of them where it is inst
 
 Cebere, Erb, Desfontaines, Bellet and Fitzsimons (PETS 2026,
 [arXiv:2602.17454](https://arxiv.org/abs/2602.17454)) report 13 violations in 12 libraries. These
-are what their artifact, its kept results and their issues name; we couldn't read the paper's own
-list, which may count them otherwise. *Here* is the verdict on the library itself, where it is
-audited; the exhibit of [the museum](museum.md) has the same mistake, and there it is found.
+are those that their artifact, its results and their issues name; we had no access to the paper's
+own list, which may count them differently. *Here* is the verdict on the library itself, if it is
+audited; the *exhibit* of [the museum](museum.md) has the same mistake, which is found there.
 
 | finding | library | here | exhibit | |
 |---|---|---|---|---|
