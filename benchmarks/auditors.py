@@ -263,22 +263,22 @@ def page(kept: Kept, *, seeds: int, large: int, sketches: int) -> str:
 _PAGE = """\
 # Auditors compared
 
-Printed by `python -m benchmarks.auditors` (`--full` takes 400 seeds, 100 at 1e5 draws and of the
-sketches): medians over seeds of one-sided lower bounds on ε at level 95 %, and the ratio of the
+Medians over seeds of one-sided lower bounds on ε at confidence 95 %, and the ratio of the
 median to that of the reference, with its 95 % interval over the choice of seeds. The reference is
-no auditor: it is told the best event beforehand, counts it on the same draws, and spends the whole
-level on it with the same exact test. Seconds are processor time of one audit in one process, after
-the libraries were loaded; draws are counted draws on each side.
+an ideal: it knows the best event beforehand, and tests only that event on the same draws, at the
+whole level, with the same exact test. Seconds are processor time of one audit in one process,
+without loading libraries; draws are the counted draws on each side. Printed by
+`python -m benchmarks.auditors` (`--full` takes 400 seeds, 100 at 1e5 draws and for the sketches).
 
 ## By outputs alone
 
-Twice as many draws again are for training. The mechanisms are textbook code in doubles; the claim
-of “Laplace, scale halved” is ε = 1, of which its bound is a refutation.
+Training takes twice as many additional draws. The mechanisms are textbook code in doubles. The
+claim of “Laplace, scale halved” is ε = 1, which its bound refutes.
 
 {black}
 
-For comparison, what other tools were published to give for this task. These numbers were not
-measured by the command, and each tool was used with its own draws: jax_privacy's Clopper-Pearson
+For comparison, published results of other tools for this task. They weren't measured by this
+command, and each tool had its own number of draws: jax_privacy's Clopper-Pearson
 limits with Bonferroni's correction on given scalar scores, DP-Sniper with 1e6 draws a phase, and
 dp_auditorium's hockey-stick tester with 2e5.
 
@@ -286,8 +286,8 @@ dp_auditorium's hockey-stick tester with 2e5.
 
 ## By the likelihood ratio
 
-The bound is that of the whole audit: one event leads with 0.95 of the level; five others, and six
-of the second pair where there is one, share the rest. “Gaussian” is standard normal noise on a
+The bound is that of the whole audit: one event has 0.95 of the level; five others, and six
+of the second pair if there is one, share the rest. “Gaussian” is standard normal noise on a
 number that moves by 1, in doubles; the sketches are exact, of 64 attributes and 16 values. δ is
 1e-5, or 0 for Laplace noise.
 
@@ -296,9 +296,9 @@ number that moves by 1, in doubles; the sketches are exact, of 64 attributes and
 ## Under the Gaussian model
 
 A lower limit of ε at δ = 1e-5 from 10,000 draws, if the draws look like Gaussian differential
-privacy. It is labelled as a model's and is never a verdict. Draws say nothing about a tail that
-they don't reach, so a model that isn't guarded gives such a number for every mechanism; here a test
-of the model refuses it where it is false.
+privacy. It is labelled as a model's number, and never decides a verdict. Draws say nothing about a
+tail that they don't reach, so without a check the model gives such a number for every mechanism; a
+test of the model withholds it where the model is false.
 
 {models}
 """

@@ -67,14 +67,14 @@ def page(kept: Kept, cases: list[Case], *, draws: int, seed: int) -> str:
 _PAGE = """\
 # Correct mechanisms, audited
 
-Printed by `python -m benchmarks.correct --draws {each}`: {mechanisms} correct mechanisms of {flows}
-kinds of control flow, ours as users write them and those of {libraries} libraries, each audited by
-all kinds that apply but precision (which is about the low bits of doubles, and accuses many,
-rightly), with {draws} draws on each side, level {alpha} each, seed {seed}. Verdicts: {verdicts}.
+{mechanisms} correct mechanisms with {flows} kinds of control flow, written by us or from
+{libraries} libraries. Each is audited by all kinds that apply, except precision (which is about the low bits of
+doubles, and accuses many of them, rightly), with {draws} draws on each side, level {alpha} each,
+seed {seed}. Verdicts: {verdicts}. Printed by `python -m benchmarks.correct --draws {each}`.
 
-Nearly all of ours have a broken twin in `tests/auditing/test_control_flow.py`. The grey-box check
-says of itself where a mechanism is outside its model. That is no accusation, and the verdict is
-that of the other kinds.
+Nearly all of ours have a broken twin in `tests/auditing/test_control_flow.py`. If a mechanism is
+outside the model of the grey-box check, that check says so, and the verdict is that of the other
+kinds.
 
 | library | mechanism | control flow | verdict | accused by | grey-box |
 |---|---|---|---|---|---|

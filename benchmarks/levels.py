@@ -50,19 +50,19 @@ def page(kept: Kept, *, runs: int, controls: int) -> str:
 _PAGE = """\
 # Levels, measured
 
-Printed by `python -m benchmarks.levels` (`--full` makes 10,000 runs): how often each mode of audit
-accuses a true claim at level {alpha}, in {runs} runs. Every null attains its claim exactly, and
-draws are few, where a level is hardest to keep. A mode that spends no more than its level accuses
-at most {most} times, but with probability 1e-4. An audit of the control, whose claim is false, must
-do so more than {least} times of {controls}: a test that accuses nobody would keep its level too.
+How often each mode of audit accuses a true claim at level {alpha}, in {runs} runs. Every true claim
+is attained exactly, and draws are few, which is the hardest case for a level. Except with
+probability 1e-4, a mode that keeps its level accuses at most {most} times. The control has a false
+claim, and must be accused more than {least} times of {controls}, since a test that accuses nobody
+would keep its level too. Printed by `python -m benchmarks.levels` (`--full` makes 10,000 runs).
 
 | mode | null | accused | control | accused |
 |---|---|---|---|---|
 {table}
 
-Exact tests of few draws stay below their level, for counts are whole numbers; the moments' level is
-asymptotic in the draws, and they never decide a verdict about privacy. Exhaustive audits draw
-nothing, so that a true claim is never accused at all.
+Exact tests with few draws stay below their level, since counts are whole numbers. The level of the
+moment checks is asymptotic, and they never decide a verdict about privacy. Exhaustive audits draw
+nothing, and never accuse a true claim.
 """
 
 

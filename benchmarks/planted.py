@@ -245,22 +245,21 @@ def page(kept: Kept, *, seeds: int, runs: int) -> str:
 _PAGE = """\
 # Planted bugs
 
-Printed by `python -m benchmarks.planted` with the numbers of seeds and runs named below (`--full`
-takes 20 and 1,000). `dpverify_audits.planted` holds {bugs} broken mechanisms, each beside its
-correct twin of the same claim; `dpverify audit planted` runs over all of them. The first are the
-papers' sketches with a mistake; the others, from “one noise vector for all rows” on, are small
-mechanisms of which only the releases are known.
+`dpverify_audits.planted` holds {bugs} broken mechanisms, each with a correct twin that has the same
+claim; `dpverify audit planted` audits all of them. The first are the papers' sketches with a
+mistake; the others, from “one noise vector for all rows” on, are small mechanisms of which only the
+releases are known. Printed by `python -m benchmarks.planted` (`--full` takes 20 seeds and 1,000
+runs).
 
 ## What finds them
 
-Draws on each side with which an audit of that kind alone finds the bug at level 0.05, doubled from
-50 until it does, and seconds of processor time of that audit. Medians; number of seeds: {seeds}.
-Every audit accuses by chance with probability up to 0.05, so where seeds are few a single entry may
-be luck. Exhaustive audits draw nothing; grey-box ones draw up to 8 times as much where their model
-says that it takes so many. What depends on the claim alone (the thresholds of the white-box attack,
-say) is planned once for all seeds, and its seconds show in no median but that of a single seed. A
-dash: not found with {reach} draws at the first seed, or by a kind that draws nothing. Empty: the
-kind can't be run on that mechanism.
+The number of draws on each side with which an audit of that kind alone finds the bug at level 0.05
+(doubled from 50 until it does), and the processor time of that audit in seconds. Medians; number of
+seeds: {seeds}. An audit accuses by chance with probability up to 0.05, so with few seeds a single
+entry may be chance. Exhaustive audits draw nothing; grey-box audits draw up to 8 times as much if
+their model says that this is needed. Planning that only depends on the claim is done once for all
+seeds, so its time isn't in the medians. A dash: not found with {reach} draws at the first seed, or
+by a kind that draws nothing. Empty: the kind can't be run on that mechanism.
 
 Found by no kind: {unfound}.
 
@@ -268,14 +267,14 @@ Found by no kind: {unfound}.
 
 ## What they are worth
 
-ε is that of the claimed δ. “=”: in closed form, by enumeration, or by the broken mechanism's own
-accountant where its parameters are wrong and its code is right, at the pairs that the mechanism
-names; inf where one neighbour has outputs that the other never has. “≥”: a lower bound, of the best
+ε is at the claimed δ. “=”: in closed form, by enumeration, or by the broken mechanism's own
+accountant if only its parameters are wrong, at the pairs that the mechanism
+names; inf if one neighbour has outputs that the other never has. “≥”: a lower bound, from the best
 threshold of the claimed privacy loss in closed form, or at 95 % confidence from outputs. It may be
-below the claim where something else is wrong than one release: a link between rows, an estimate.
+below the claim if the mistake isn't in a single release, but in a link between rows or an estimate.
 
-The twin is audited in {runs} short runs of {short} draws a side at level 0.05, by the likelihood
-ratio where it has one, else by its outputs. At most {most} of them may accuse it: the 99.9 %
+The twin is audited in {runs} short runs of {short} draws per side at level 0.05, by the likelihood
+ratio if it has one, else by its outputs. At most {most} of them may accuse it: the 99.9 %
 quantile of Bin({runs}, 0.05). Bugs with equal twins share one count.
 
 {sizes}

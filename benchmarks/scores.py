@@ -141,27 +141,26 @@ Printed by `python -m benchmarks.scores` (`--full` makes 10,000 runs).
 
 ## The level
 
-How often the bound of `audit_scores` at level {alpha} is above the true ε, in {runs} runs with so
-many scores a side (of one run so many in all); each run asks that alone, and not for the bound. The
-scores attain their ε exactly, so that more than {most} would be a level that isn't kept, but for a
-probability of 1e-4.
+How often the bound of `audit_scores` at level {alpha} is above the true ε, in {runs} runs. *Number*
+is that of scores on each side (for one-run scores, in all). The scores attain their ε exactly.
+Except with probability 1e-4, a bound that keeps its level is above it at most {most} times.
 
 | scores | number | above the true ε |
 |---|---|---|
 {nulls}
 
-## Beside jax-privacy 2.0
+## Compared with jax-privacy 2.0
 
 Median lower bounds on ε at δ = {delta:g}, level {alpha}, over {seeds} seeds, from the same scores:
 `audit_scores`, then the Clopper-Pearson bounds of `CanaryScoreAuditor` with Bonferroni's correction
-(its default), one split and many. “Least” is the smallest difference, over the seeds, of our bound
-and the best of those three, of which a user would have to take one beforehand: taking the best of
-three has no level, and dividing by the number of corners of the convex hull of the same scores, as
-its default does, has none that was proven. One-run bounds are of scores that are taken for those of
-one run. The last column is its model of Gaussian differential privacy, which is a model's number
-and no lower bound on ε; ours stands beside the report, with a test that guards it.
+(its default), with one split, and with many. *Least* is the smallest difference, over the seeds,
+between our bound and the best of those three. A user has to choose one of the three beforehand,
+since the best of three has no level; nor is a level proven for the default, which divides by the
+number of corners of the convex hull of the same scores. The one-run columns treat the same scores
+as those of one training run. *Model* is its number from the model of Gaussian differential privacy,
+which is not a lower bound on ε.
 
-| scores | a side | ours | default | split | 20 splits | ours, one run | one run | model | least |
+| scores | per side | ours | default | split | 20 splits | ours, one run | one run | model | least |
 |---|---|---|---|---|---|---|---|---|---|
 {compared}
 """

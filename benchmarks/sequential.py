@@ -222,20 +222,18 @@ def _pairs(count: float) -> str:
 _PAGE = """\
 # How soon a bug is found
 
-Printed by `python -m benchmarks.sequential`: pairs of outputs, one of each side, after which the
-sequential audit refutes a claim at level {alpha}, by outputs alone. It gives up after {most}. The
-means are those of “Sequentially Auditing Differential Privacy” (González and others 2025), whose
-own average numbers stand in the last column; their steps of training are of a network.
+The number of pairs of outputs, one from each side, after which the sequential audit refutes a claim
+at level {alpha}, by outputs alone; it gives up after {most}. The noisy means are those of
+“Sequentially Auditing Differential Privacy” (González and others 2025), whose average numbers are
+in the last column (their training steps are of a neural network). Printed by
+`python -m benchmarks.sequential`.
 
-Noise of a noisy count is nearly always far too large or right, and all that tells is the mean
-beneath it.
-
-The column *best* is the median of who knows both laws beforehand and makes the bets of the largest
-growth, and *any* a number below which no test at this level has its median, however it is made
-(`benchmarks.best_bettor`). So nobody finds SVT3 of these answers in a hundred pairs, and of the
-means with a noisy count even who knows the laws one alone. The rest is the price of learning where
-to bet. The answers of the sparse vector techniques are bet on along the move from one side to the
-other, which is known beforehand.
+*Best* is the median of a bettor who knows both output distributions and bets for the largest
+growth. *Any* is a lower bound on the median of every test at this level
+(`benchmarks.best_bettor`). So no test finds SVT3 from these answers in a hundred pairs, and with a
+noisy count even the best bettor finds only one of the means. The difference between our number and
+the best is the price of learning where to bet. For the sparse vector techniques the direction of
+the bets, from one side to the other, is known beforehand.
 
 | mechanism | claimed ε | δ | found | median | 90 % | best | any | published |
 |---|---|---|---|---|---|---|---|---|

@@ -100,28 +100,26 @@ def page(kept: Kept, rows: Sequence[Row], *, draws: int, seeds: int) -> str:
 _PAGE = """\
 # Two papers' mechanisms
 
-Printed by `python -m benchmarks.two_papers`. The mechanisms, their parameters and the neighbours
-are those of DP-Sniper's published code (Bichsel and others 2021), which has those of StatDP (Ding
-and others 2018) among them. All bounds are one-sided lower ones on ε, at confidence {confidence:g}.
+The mechanisms, their parameters and the neighbours are those of DP-Sniper's published code (Bichsel
+and others 2021), which includes those of StatDP (Ding and others 2018). All bounds are one-sided
+lower bounds on ε, at confidence {confidence:g}. Printed by `python -m benchmarks.two_papers`.
 
-- **ours**: `dpv.audit` by outputs alone, {draws} draws counted on each side, and twice as many for
-  training; the median of {seeds} seeds. It is told nothing of an output's flags.
-- **best**: the same limit of as many counted draws, of the best event that anybody who knows both
-  laws could name beforehand, for counts as expected (`benchmarks.best_event`). What is published
-  above it has no room at so many draws.
-- **published**: lower limits, and in brackets the estimates, of 10.7 million draws in each of two
-  phases of training and 200 million counted: the better of DP-Sniper's two classifiers, the better
-  of two runs of StatDP.
+- **ours**: `dpv.audit` by outputs alone, with {draws} counted draws on each side and twice as many
+  for training; the median of {seeds} seeds. It doesn't know what the parts of an output mean.
+- **best**: the same limit, with the same number of draws and the expected counts, for the best
+  event by somebody who knows both distributions (`benchmarks.best_event`).
+- **published**: lower limits, with estimates in brackets, from 10.7 million draws in each of two
+  phases of training and 200 million counted draws: the better of DP-Sniper's two classifiers, and
+  the better of two runs of StatDP.
 
-One limit in ten may be above the truth: DP-Sniper's of Rappor and StatDP's of NoisyHist2 are.
+One limit in ten may be above the true value: DP-Sniper's of Rappor and StatDP's of NoisyHist2 are.
 
-Of a million counted draws the limit of an event of 2 % of outputs lies 0.013 below its estimate, of
-200 million 0.001: most of what SVT1, SVT2 and SVT4 lack. What ours lies above the best is luck in
-counting, as one run in ten has above the truth. The best events of SVT3 and ReportNoisyMax4 are of
-0.2 % and fewer of the outputs; the caution with which an event is chosen prefers a larger one.
+With a million counted draws, the limit for an event of 2 % of the outputs is 0.013 below its
+estimate, with 200 million 0.001: this explains most of the difference for SVT1, SVT2 and SVT4. Ours
+can exceed the best by chance in counting. The best events of SVT3 and ReportNoisyMax4 have 0.2 % of
+the outputs or less; the audit's cautious choice prefers larger events.
 
-The true ε is that of the worst pair; RAPPOR's is that of these two values. `--only` leaves
-rows out.
+The true ε is that of the worst pair, and for RAPPOR that of these two values.
 
 | mechanism | true ε | ours | best | published: DP-Sniper | StatDP | our event | seconds |
 |---|---|---|---|---|---|---|---|
