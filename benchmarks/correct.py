@@ -69,8 +69,9 @@ _PAGE = """\
 
 {mechanisms} correct mechanisms with {flows} kinds of control flow, written by us or from
 {libraries} libraries. Each is audited by all kinds that apply, except precision (which is about the
-low bits of doubles, and accuses many of them, rightly), with {draws} draws on each side, level {alpha} each,
-seed {seed}. Verdicts: {verdicts}. Printed by `python -m benchmarks.correct --draws {each}`.
+low bits of doubles, and accuses many of them, rightly), with {draws} draws on each side, level
+{alpha} each, seed {seed}. Verdicts: {verdicts}. Printed by
+`python -m benchmarks.correct --draws {each}`.
 
 Nearly all of ours have a broken twin in `tests/auditing/test_control_flow.py`. If a mechanism is
 outside the model of the grey-box check, that check says so, and the verdict is that of the other

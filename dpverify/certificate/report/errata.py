@@ -19,8 +19,8 @@ __all__ = ["Row", "check_lines", "page", "rows", "sheet"]
 
 _PARTS: dict[Verdict, str] = {
     "misprint": "Misprints: one symbol, sign, constant or word",
-    "refuted": "False at a setting that is covered",
-    "holds_under_reading": "True as the paper's own text means it, and false as it is printed",
+    "refuted": "False at a setting that they cover",
+    "holds_under_reading": "False as printed, and true under a reading that the paper supports",
 }
 _TABLES: dict[str, tuple[Verdict, ...]] = {
     "correct": ("misprint", "refuted"),
@@ -99,10 +99,10 @@ def _summary(judgements: Sequence[Judgement]) -> str:
     counts = {name: sum(j.verdict == name for j in judgements) for name in _PARTS}
     return (
         f"{len(judgements)} statements: {counts['misprint']} with a misprint, "
-        f"{counts['refuted']} false at a setting that is covered, and "
-        f"{counts['holds_under_reading']} true only as the paper's own text means them. "
-        f"What is printed is put in our words. “By us” is what the paper has nowhere. Our text "
-        f"was extracted from the paper's file, where a sign can get lost. "
+        f"{counts['refuted']} false at a setting that they cover, and "
+        f"{counts['holds_under_reading']} true only under a reading that the text supports. "
+        f"Printed statements are in our words. “By us” marks corrections that the paper doesn't "
+        f"have. Our text was extracted from the paper's file, where a sign can get lost. "
         f"Computed by dpverify {__version__}."
     )
 

@@ -25,24 +25,24 @@ from dpverify.ledger.statements import Judgement, Verdict
 __all__ = ["Chapter", "Entry", "by_place", "chapters", "markdown", "page"]
 
 MEANINGS: Mapping[Verdict, str] = {
-    "refuted": "false at a setting that it covers; no one change that the paper has elsewhere "
-    "mends it",
-    "misprint": "false as printed; true with the change of one symbol, sign, constant or word, as "
-    "another place of the paper has it",
+    "refuted": "false at a setting that it covers, and no single change that the paper supports "
+    "elsewhere corrects it",
+    "misprint": "false as printed; true after a change of one symbol, sign, constant or word, "
+    "which another place in the paper has right",
     "holds_under_reading": "false as printed; true under a reading that the paper's own text "
     "supports and that covers its own settings",
-    "conservative": "true, and an inequality that is never reached, but at ends that are named",
-    "confirmed_exactly": "true wherever it was tried, in letters, fractions or enclosures that "
+    "conservative": "true; an inequality that is never reached, except at ends that are named",
+    "confirmed_exactly": "true wherever it was tested, in symbols, fractions or enclosures that "
     "agree to 12 digits or more",
     "confirmed_statistically": "agrees with simulation within a stated margin",
-    "not_checkable": "nothing to try",
+    "not_checkable": "can't be tested",
 }
 ORACLES: Mapping[Oracle, str] = {
-    "identity": "another derivation in letters: one rational function, for all numbers",
-    "enumeration": "every outcome or every case of a size, in fractions",
+    "identity": "another derivation in symbols: the same rational function, for all numbers",
+    "enumeration": "all outcomes, or all cases of a size, in fractions",
     "points": "another derivation in fractions, compared at some points",
-    "enclosure": "another derivation in proven balls, compared at some points",
-    "quadrature": "an integral over the noise, enclosed, to a stated number of digits",
+    "enclosure": "another derivation with proven enclosures, compared at some points",
+    "quadrature": "an enclosed integral over the noise, to a stated number of digits",
     "simulation": "draws, at a stated level",
 }
 _FAILING: tuple[Verdict, ...] = ("refuted", "misprint", "holds_under_reading")
@@ -143,8 +143,8 @@ def _lines(content: Sequence[Chapter]) -> Iterator[str]:
     total = sum(chapter.total for chapter in content)
     yield "# What the papers say, checked by machine"
     yield ""
-    yield f"{total} statements, each with the verdict that its check computed. What fails comes"
-    yield "first, in each paper's order. `dpverify claims show ID` has the numbers of one of them;"
+    yield f"{total} statements, each with the verdict that its check computed. For each paper,"
+    yield "those that fail come first. `dpverify claims show ID` has the numbers of one of them."
     yield "`dpverify claims --markdown` prints this page; `--html FILE` writes one with a search."
     yield ""
     verdicts = [verdict for verdict in MEANINGS if any(c.counts.get(verdict) for c in content)]
@@ -157,7 +157,7 @@ def _lines(content: Sequence[Chapter]) -> Iterator[str]:
     for verdict in verdicts:
         yield f" - **{verdict}**: {MEANINGS[verdict]}."
     yield ""
-    yield "What the truth of a check is, its oracle:"
+    yield "What a check compares with, its oracle:"
     yield ""
     for oracle, meaning in ORACLES.items():
         count = sum(chapter.oracles[oracle] for chapter in content)
