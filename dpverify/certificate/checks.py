@@ -22,6 +22,7 @@ from dpverify.auditing.statistics.noise_floor import (
     least_root_mean_square,
     too_small,
 )
+from dpverify.catalogue import families
 from dpverify.certificate.archive import Contents
 from dpverify.certificate.build import build, canonical
 from dpverify.certificate.certify import CERTIFICATE, REPORT, document_digest, environment
@@ -46,6 +47,7 @@ from dpverify.errors import (
     DPVerifyError,
     MissingExtraError,
     NumericalError,
+    did_you_mean,
 )
 from dpverify.execution.progress import Announce
 from dpverify.execution.versions import drawing_versions, versions
@@ -69,6 +71,7 @@ __all__ = [
 _CHANCE = about(str(LEVEL))
 _FORM = "each input must be there in the one form in which certify writes it"
 
+_ANOTHERS = "Install the package that has it, and check again."
 _LOOSE = (
     ": all that is stated there holds, and this version states it more closely. Other code of its "
     "number wrote it, or it was changed"
@@ -184,6 +187,11 @@ def check_certificate(
         return [misfit(error)]
     checks = [Check(name="schema", status="agrees", detail=certificate.schema_version)]
     checks.append(check_digest(fields))
+    if (name := certificate.inputs.mechanism) not in (known := families()):
+        detail = (
+            f"no mechanism {name} is installed. {did_you_mean(name, known, otherwise=_ANOTHERS)}"
+        )
+        return [*checks, Check(name="inputs", status="inconclusive", detail=detail)]
     try:
         mechanism = build(certificate.inputs)
     except DPVerifyError as error:
@@ -334,13 +342,14 @@ def recomputed(
 
     Parts are compared as `differences` compares a name, what is stored and what follows again.
     """
-    other, beyond = (
-        tuple(field for part in parts for field in differences(*part, wider=lenient))
-        for lenient in (False, True)
-    )
+
+    def fields(*, wider: bool) -> tuple[str, ...]:
+        return tuple(field for part in parts for field in differences(*part, wider=wider))
+
     if wider:
-        return beyond, ", where other versions may enclose less closely"
-    return other, _LOOSE if other and not beyond else ""
+        return fields(wider=True), ", where other versions may enclose less closely"
+    other = fields(wider=False)
+    return other, _LOOSE if other and not fields(wider=True) else ""
 
 
 def _misses_target(certificate: Certificate) -> bool:

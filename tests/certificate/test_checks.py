@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from dpverify.certificate import checks
 from dpverify.certificate.archive import SKETCH
 from dpverify.certificate.certify import CERTIFICATE, document_digest, environment
-from dpverify.certificate.checks import check_certificate, read_certificate
+from dpverify.certificate.checks import check_certificate, read_certificate, recomputed
 from dpverify.certificate.derive import AuditPlan, collect
 from dpverify.certificate.schema import Certificate, Evidence, Inputs
 from dpverify.enclosure import Enclosure
@@ -288,3 +289,22 @@ def test_a_folder_stands_for_the_certificate_in_it(
     assert read_certificate(workplace / "out") == certificate
     with pytest.raises(CertificateError, match=r"certificate\.json: there is no such file"):
         read_certificate(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("stored", "wider", "compared"), [(1, False, 1), (1, True, 1), (2, False, 2)]
+)
+def test_parts_are_compared_once(
+    stored: int, wider: bool, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Again, more leniently, only where they differ: there the remark says how."""
+    asked = []
+
+    def counted(*part: Any, wider: bool) -> list[str]:
+        asked.append(wider)
+        return [] if part[1] == part[2] else [part[0]]
+
+    monkeypatch.setattr(checks, "differences", counted)
+    fields, _ = recomputed([("derived.facts", stored, 1)], wider=wider)
+    assert fields == (() if stored == 1 else ("derived.facts",))
+    assert len(asked) == compared

@@ -193,7 +193,6 @@ WRONG: Sequence[tuple[str, Sequence[str | int], Any, bool, str]] = (
     ("oporp", ("inputs", "about"), {"title": "A  B"}, True, "schema"),
     ("oporp", ("inputs", "about"), {"title": ""}, True, "schema"),
     ("oporp", ("inputs", "about"), {"title": "A" * 201}, True, "schema"),
-    ("oporp", ("inputs", "mechanism"), "dp-oprop", True, "inputs"),
     ("oporp", ("inputs", "outside"), None, True, "inputs"),
     ("oporp", ("inputs", "parameters", "k"), 7, True, "projection and sensitivity"),
     ("oporp", ("inputs", "projection_seed"), 12, True, "projection and sensitivity"),

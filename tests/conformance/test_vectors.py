@@ -80,6 +80,22 @@ def test_wrong_ones(number: int) -> None:
     assert "differs" in verified(fields, wrong["of"])
 
 
+def test_a_mechanism_of_somebody_else_cannot_be_checked(tmp_path: Path) -> None:
+    """It is no fault of the certificate that its package isn't here."""
+    fields = certificate("oporp")
+    fields["inputs"]["mechanism"] = "survey-answers"
+    fields["digest"] = second.digest_of(fields)
+    lines = second.check_fields(fields, VECTORS / "oporp" / "sketch.npz")
+    assert second.status(lines) == "could not check"
+    assert verified(fields, "oporp") == {"agrees", "inconclusive"}
+    other = tmp_path / "sketch.npz"
+    other.write_bytes(b"another")
+    assert second.status(second.check_fields(fields, other)) == "differs"
+    fields["inputs"]["rows"] = 8  # without its digest
+    assert second.status(second.check_fields(fields)) == "differs"
+    assert "differs" in verified(fields, "oporp")
+
+
 def test_the_page_of_certificates_names_every_field() -> None:
     page, fields = (
         (ROOT / "docs" / "certificate.md").read_text(encoding="utf-8"),
