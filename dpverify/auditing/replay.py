@@ -1,9 +1,10 @@
 """Python code that repeats an attack or an audit, imports included.
 
 A value becomes the code that makes it again: numbers, arrays and containers of such, data classes,
-and whatever its module holds by name. A lambda, a function inside another one and anything in
-``__main__`` can't be imported: the code then begins with a comment that says so, and expects the
-object under the name `mechanism`; so it is with `pairs` of such.
+and whatever its module holds by name. What a script defines, ``__main__``, is taken from its file,
+which runs again for it, and of a session by its name. A lambda and a function inside another one
+can't be imported: the code then begins with a comment that says so, and expects the object under
+the name `mechanism`; so it is with `pairs` of such.
 """
 
 from __future__ import annotations
@@ -115,6 +116,15 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
+def _told(value: Any) -> str:
+    """Which value it is, in words that are the same in another process."""
+    code = getattr(value, "__code__", None)
+    if code is not None:
+        return f"{value.__qualname__} of {code.co_filename}, line {code.co_firstlineno},"
+    text = shown(value)
+    return f"a {type(value).__qualname__}" if " object at 0x" in text else text
+
+
 class _UnwritableError(Exception):
     """No code makes this value."""
 
@@ -124,10 +134,11 @@ class _Writer:
 
     def __init__(self) -> None:
         self._imports: set[str] = set()
+        self._scripts: set[str] = set()
 
     def imports(self) -> list[str]:
         """Lines for all that was written so far."""
-        return sorted(self._imports)
+        return [*sorted(self._imports), *sorted(self._scripts)]
 
     def mechanism(self, mechanism: Any) -> list[str]:
         """The line that makes the mechanism, and what is to be said of it."""
@@ -210,12 +221,27 @@ class _Writer:
         held = getattr(sys.modules.get(module), first, None)
         for part in rest:
             held = getattr(held, part, None)
-        if module == "__main__" or held is not value:
+        if held is not value:
             return None
+        if module == "__main__":
+            return self._of_script(first, qualified)
         if module == "builtins":
             return str(qualified)
         self._from(module, first)
         return str(qualified)
+
+    def _of_script(self, first: str, qualified: str) -> str:
+        """What ``__main__`` holds: its file gives it, without what is for ``__main__`` alone."""
+        script = sys.modules["__main__"]
+        file, spec = getattr(script, "__file__", None), getattr(script, "__spec__", None)
+        if spec is not None:  # of python -m
+            self._from(spec.name, first)
+        elif file is None:
+            self._scripts.add(f"# {first}: of the session that audited")
+        else:
+            run = self._from("runpy", "run_path")
+            self._scripts.add(f"{first} = {run}({file!r})[{first!r}]")
+        return qualified
 
     def _made(self, value: Any) -> str:
         """A data class, of attrs or of the standard library, by its fields; a partial function."""
@@ -224,7 +250,7 @@ class _Writer:
             given = [self.code(value.func), *map(self.code, value.args), *named]
             return f"{self._from('functools', 'partial')}({', '.join(given)})"
         if isinstance(value, type) or not (is_dataclass(value) or attrs.has(type(value))):
-            raise _UnwritableError(f"{shown(value)} can't be imported")
+            raise _UnwritableError(f"{_told(value)} can't be imported")
         entries: Any = fields(value) if is_dataclass(value) else attrs.fields(type(value))
         parts = []
         for entry in entries:
