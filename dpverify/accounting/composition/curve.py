@@ -93,9 +93,9 @@ __all__ = ["Composed"]
 # make together; the next pair is tried where a result is wider than WIDTH.
 _EFFORTS = ((128, 36.0), (192, 50.0), (384, 120.0), (1024, 400.0))
 _FINEST = 1 << 22  # points of a lattice's period
-_BETWEEN_EFFORT, _LEFT_OUT = 26.0, 4.0  # most nodes left out are far below the threshold
-_MOST_BETWEEN, _ENOUGH_BETWEEN, _LEAST_BETWEEN = 1 << 18, 1 << 16, 1 << 10  # nodes of two sums
-_BETWEEN_WORK = 1 << 23  # nodes times losses, as long as the nodes aren't enough
+_BETWEEN_EFFORT, _LEFT_OUT = 25.0, 1.0  # most nodes left out are far below the threshold
+_MOST_BETWEEN, _ENOUGH_BETWEEN, _LEAST_BETWEEN = 1 << 18, 1 << 17, 1 << 10  # nodes of two sums
+_BETWEEN_WORK = 1 << 24  # nodes times losses, as long as the nodes aren't enough
 _RESOLUTION = 2e-10  # aim for the relative width of ε between two sums
 _NARROW = 5e-10  # relative width of ε of samples, from which on no more effort is made
 _NEAR = 1e-12  # relative distance at which a search by values of δ ends
