@@ -345,8 +345,10 @@ class _Direction:
         c = Transform.of(self.losses).saddle(lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
         moment = float(log_moment(self.losses, np.array([c]))[0])
         guess = max((moment - math.log(c) - math.log1p(c) - log) / c, 0.0)
-        if guess == 0 and Fraction(self.delta_at(Fraction(0)).upper) <= delta:
-            return Enclosure(0.0, 0.0)
+        if guess == 0:
+            if Fraction(self.delta_at(Fraction(0)).upper) <= delta:
+                return Enclosure(0.0, 0.0)
+            c = self._saddle(Fraction(0))  # of losses that are small, far from the other one
         ceiling = self._ceiling()
         guess = min(guess, ceiling * (1 - 2**-40))
         if self.sampled is not None:
@@ -364,6 +366,8 @@ class _Direction:
                 )
                 if found is not None:
                     return found
+                if sums.is_between:  # more precision is no help
+                    break
         return self._by_values(delta, guess, ceiling)
 
     def _by_values(self, delta: Fraction, guess: float, ceiling: float) -> Enclosure:

@@ -180,6 +180,14 @@ def test_even_heights() -> None:
     assert (np.abs(values - along) <= errors + others).all()
 
 
+def test_sixty_small_losses() -> None:
+    """Of a millionth each, where Chernoff's bound is no guide."""
+    curve = dpv.compose(*(dpv.Laplace(scale=10**6 + k * 7919) for k in range(60)))
+    found = curve.epsilon_at(F(1, 10**6))
+    assert 4.1441e-6 < found.lower <= found.upper < 4.1443e-6
+    assert found.width < 2e-8
+
+
 def test_sixty_different_scales() -> None:
     """As narrow as ε is asked for, in both directions of the search."""
     losses: Losses = tuple((LaplaceLoss(shift=F(1, 3 + k)), 1) for k in range(60))
