@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from dpverify.auditing import search
 from dpverify.certificate.certify import CERTIFICATE, certify
 from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.report import plots
@@ -94,6 +95,14 @@ def figures() -> Iterator[Figures]:
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what is said beside them: drawing takes most of the time."""
     monkeypatch.setattr(plots, "_drawn", lambda *_: "<svg></svg>")
+
+
+@pytest.fixture(scope="module")
+def few_candidates() -> Iterator[None]:
+    """For what a search is only a part of: it takes most of the time of a small audit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "CANDIDATES", 8)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -87,6 +87,7 @@ def test_a_plan_prints_its_verdict_as_text_html_and_json(plan: Plan) -> None:
     assert json.loads(json.dumps(plan.to_dict()))["usefulness"]["verdict"] == "useless"
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_what_is_useless_is_released_only_on_purpose(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

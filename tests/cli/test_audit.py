@@ -17,6 +17,8 @@ from dpverify.cli import _run
 from tests.helpers.paths import ROOT
 from tests.helpers.profiles import day_and_night
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 MODULE = """
 import os
 from fractions import Fraction

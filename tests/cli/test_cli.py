@@ -396,6 +396,7 @@ def test_truncated_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], suff
     assert_refused(tmp_path, capsys, f"records{suffix}")
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_clip_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CONFIGURATION.replace("high = 1 }", 'high = 1 }\noutside = "clip"')
     (tmp_path / "release.toml").write_text(text)

@@ -80,7 +80,6 @@ def test_one_number_written_in_many_ways(make: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("make", MADE, ids=lambda make: make.__qualname__)
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_anything_is_read_or_refused(make: Callable[..., Any], data: st.DataObject) -> None:
     numbers = dict[str, Any](MADE[make])

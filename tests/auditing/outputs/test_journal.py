@@ -35,6 +35,8 @@ from dpverify.errors import ConfigurationError, OutputError, ParameterError
 from dpverify.privacy import Mechanism, Pair
 from tests.helpers.profiles import day_and_night
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 UNIT = Attribute(beta=Fraction(1))
 # search, trials, grey-box, determinism, precision, black-box, trade-off, sequential
 STEPS = 9  # pace, search, trials and 6 kinds

@@ -32,6 +32,8 @@ from dpverify.errors import ParameterError
 from dpverify.privacy import Exhaustive, Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 UNIT = Attribute(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
 CLAIM = ApproxDP(epsilon=Fraction(1))

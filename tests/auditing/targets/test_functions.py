@@ -19,6 +19,8 @@ from dpverify.errors import ParameterError
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 UNIT = Attribute(beta=Fraction(1))
 CLAIM = ApproxDP(epsilon=Fraction(1))
 # Of draws alone: in doubles even the correct mechanism fails the precision audit.

@@ -6,8 +6,8 @@ a loose bound by at most 10⁷, and so are corrections; what fails has a correct
 holds, or is changed until it holds. Of every sum in any of these formulas one term after the other
 is left out, and the check notices.
 
-Every eighth statement is tried with every change, the others by night: where you add some, run this
-file without ``-m``.
+Every sixteenth statement is tried with every change, the others by night: where you add some, run
+this file without ``-m``.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def batches(statements: Sequence[Statement], every: int) -> Iterator[Any]:
 
 
 def each(
-    statements: Sequence[Statement], every: int = 8
+    statements: Sequence[Statement], every: int = 16
 ) -> Callable[[Callable[[Statement], None]], Any]:
     """Try a check on every statement; a failure names those on which it fails."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 import subprocess
@@ -156,10 +155,8 @@ def test_the_same_certificate_gives_the_same_bytes(small: Certificate, figures: 
     figures.clear()
     # Neither the order of an object's keys in the file nor a user's own style may change it.
     fields = small.model_dump(by_alias=True)
-    assert render(Certificate.model_validate(reordered(fields))) == html
-    figures.clear()
     with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 20, "svg.fonttype": "path"}):
-        assert render(copy.deepcopy(small)) == html
+        assert render(Certificate.model_validate(reordered(fields))) == html
 
 
 @pytest.mark.nightly
