@@ -4,7 +4,8 @@ Blocks of a page form one session, in a folder of their own that has the reposit
 
 - `pycon` is a doctest;
 - of `console` each command exits with 0, and prints what follows it (nothing shown, nothing
-  compared; `...` stands for any text, as in doctest);
+  compared; `...` stands for any text, as in doctest); by day `dpverify` runs in this process, where
+  a line needs nothing of the shell;
 - `python` is run, in one namespace a page; tests that it defines are run by pytest, by day with few
   draws;
 - `toml` is parsed;
@@ -18,19 +19,23 @@ leaves it out.
 from __future__ import annotations
 
 import doctest
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from bisect import bisect
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from dpverify.cli import _run
 from tests.helpers.paths import ROOT
 from tests.helpers.profiles import day_and_night
 
@@ -46,6 +51,7 @@ _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[a-z]+): (?P<text>.+?) -->\n+)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$",
     flags=re.MULTILINE | re.DOTALL,
 )
+_OF_SHELL = set("|&;<>$*?`~#(){}\\")
 _OPTIONS = doctest.ELLIPSIS | doctest.DONT_ACCEPT_BLANKLINE | doctest.REPORT_UDIFF
 
 
@@ -111,6 +117,13 @@ def ran(command: list[str], place: str) -> str:
     return done.stdout
 
 
+def ran_here(words: list[str], place: str) -> str:
+    with redirect_stdout(io.StringIO()) as said, redirect_stderr(said):
+        code = _run(words)
+    assert code == 0, f"{place}: exit code {code}\n{said.getvalue()}"
+    return said.getvalue()
+
+
 def run(block: Block, folder: Path, namespace: dict[str, object], *, nightly: bool) -> None:
     match block.kind:
         case "console":
@@ -118,7 +131,12 @@ def run(block: Block, folder: Path, namespace: dict[str, object], *, nightly: bo
                 if command.startswith("cd "):
                     os.chdir(command.removeprefix("cd "))
                     continue
-                printed = ran(["bash", "-c", command], f"{block.place}: $ {command}")
+                place = f"{block.place}: $ {command}"
+                ours = command.startswith("dpverify ") and not _OF_SHELL & {*command}
+                if ours and not nightly:
+                    printed = ran_here(shlex.split(command)[1:], place)
+                else:
+                    printed = ran(["bash", "-c", command], place)
                 compare(block.place, command, shown, printed)
         case "pycon":
             test = doctest.DocTestParser().get_doctest(

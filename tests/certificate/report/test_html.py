@@ -390,6 +390,7 @@ def test_every_hazard_is_listed(small: Certificate) -> None:
         assert " ".join(row.split()) in text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_mechanism_without_a_size_has_no_figure_of_sizes(small: Certificate) -> None:
     page = Page(render(altered(small, {"derived.sizes": []})))
     assert page.tags["svg"] == page.tags["figure"] + 1 == 4
