@@ -30,6 +30,7 @@ from dpverify.errors import DrawError
 from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import Words
+from tests.helpers.profiles import thinned
 
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 UNIT = Attribute(beta=Fraction(1))
@@ -95,7 +96,7 @@ class Tired(WhiteBox):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", thinned(FAULTS, 2))
 def test_a_later_fault_is_named_with_its_pair_and_nothing_is_passed(
     fault: str, kind: AuditKind
 ) -> None:

@@ -163,7 +163,7 @@ def test_sums_of_answers_are_counted(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [Removal, Replaced, Batch])
-@pytest.mark.parametrize("noise", [Normal, Laplace])
+@pytest.mark.parametrize("noise", day_and_night(Normal, Laplace))
 def test_a_single_release_is_an_integral(kind: Any, noise: Any) -> None:
     """Of (p − e^ε·r)₊ over the outputs; of batches it is the removal's."""
     a, q, epsilon = 1.3, 0.3, 0.2

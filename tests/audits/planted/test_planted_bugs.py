@@ -173,7 +173,7 @@ def test_the_attack_finds_the_bug(bug: Bug, seed: int) -> None:
     )
 
 
-@pytest.mark.parametrize("bug", parameters(found_by("white-box")))
+@pytest.mark.parametrize("bug", sampled(found_by("white-box"), BY_DAY["white-box"]))
 def test_the_finds_are_promised_and_not_luck(bug: Bug) -> None:
     """One event is refuted by the 0.5 % quantile of its hits and the 99.5 % one of its others."""
     assert bug.rates is not None

@@ -19,6 +19,7 @@ from dpverify.auditing.config import fitting_delta
 from dpverify.auditing.finding import AuditKind, Verdict
 from dpverify_audits.planted import SUITE, PlantedBug
 from dpverify_audits.planted.releases import Counts, Reports
+from tests.helpers.profiles import thinned
 
 ALPHA = 0.01
 ELSEWHERE = ("white-box", "moments")
@@ -86,7 +87,7 @@ def test_the_audit_does_not_accuse_the_twin(bug: Bug, kind: AuditKind, seed: int
 
 @pytest.mark.parametrize(
     "bug",
-    [bug for bug in SUITE if bug.epsilon is not None and bug.name != "w for its square"],
+    thinned((bug for bug in SUITE if bug.epsilon and bug.name != "w for its square"), 3),
     ids=lambda bug: str(bug.name),
 )
 def test_the_true_epsilon_is_above_the_claim_and_above_what_the_events_show(bug: Bug) -> None:

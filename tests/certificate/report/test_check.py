@@ -165,6 +165,7 @@ def test_a_signature_binds_the_report(certificate: dict[str, Any], folder: Path,
     assert names == ["sketch.npz", REPORT]
 
 
+@pytest.mark.nightly
 def test_another_process_renders_the_same_bytes(folder: Path, page: str) -> None:
     """Other hashes of strings, another locale, another time zone, another working folder."""
     code = (

@@ -145,7 +145,7 @@ def test_truth_of_cut_and_of_direction() -> None:
     assert form.truth(table, x) == pytest.approx(float(((table @ x.T) ** 2).sum()))
 
 
-@pytest.mark.parametrize("sketch", SKETCHES)
+@pytest.mark.parametrize("sketch", day_and_night(CUTS, LINES), ids=["cuts", "covariance"])
 def test_draws_confirm_the_moments_and_refute_wrong_ones(sketch: Any) -> None:
     probe = sketch.probes(ReplayableWords(8))[-1]
     estimators = sketch.estimators()
