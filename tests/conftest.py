@@ -36,8 +36,12 @@ settings.register_profile("every change", deadline=None, derandomize=True, max_e
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose Hypothesis' examples by what is run."""
-    by_day = config.getoption("markexpr") == "not nightly"
-    settings.load_profile("every change" if by_day else "nightly")
+    settings.load_profile("every change" if by_day(config) else "nightly")
+
+
+def by_day(config: pytest.Config) -> bool:
+    """Whether this is what runs with every change."""
+    return bool(config.getoption("markexpr") == "not nightly")
 
 
 def pytest_collection_finish() -> None:
@@ -98,10 +102,11 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def few_candidates() -> Iterator[None]:
-    """For what a search is only a part of: it takes most of the time of a small audit."""
+def few_candidates(pytestconfig: pytest.Config) -> Iterator[None]:
+    """By day, for what a search is only a part of: it takes most of the time of a small audit."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "CANDIDATES", 8)
+        if by_day(pytestconfig):
+            patch.setattr(search, "CANDIDATES", 8)
         yield
 
 
