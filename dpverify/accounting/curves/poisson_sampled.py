@@ -58,6 +58,7 @@ __all__ = [
 ]
 
 _PRECISION = 256
+_LEAST_RATE = Fraction(1, 10**300)  # sums are planned in doubles
 
 
 def of_one_record(value: PrivacyCurve, way_out: str) -> PrivacyCurve:
@@ -87,6 +88,7 @@ def to_rate(value: Real) -> Fraction:
     """Read a probability to be in the sample."""
     rate = rational("rate", value)
     require(0 < rate <= 1, "rate", value, "in (0, 1]")
+    require(rate >= _LEAST_RATE, "rate", value, "at least 1e-300")
     return rate
 
 

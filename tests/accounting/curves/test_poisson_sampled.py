@@ -274,3 +274,10 @@ def test_noise_for_samples_is_refused_where_it_is_not_calibrated() -> None:
         dpv.calibrate(dpv.Gaussian, epsilon=1, delta="1e-6", rate=2)
     with pytest.raises(dpv.ParameterError, match="times=0 must be at least 1"):
         dpv.calibrate(dpv.Gaussian, epsilon=1, delta="1e-6", times=0)
+
+
+@pytest.mark.parametrize("rate", ["1e-400", "5e-324"])
+def test_a_rate_that_is_no_normal_double_is_refused(rate: str) -> None:
+    with pytest.raises(dpv.ParameterError, match=r"rate=.* must be at least 1e-300"):
+        dpv.Gaussian(sigma=2).poisson_sampled(rate=rate)
+    assert (5 * dpv.Gaussian(sigma=2).poisson_sampled(rate="1e-300")).epsilon_at("1e-6").upper == 0
