@@ -79,6 +79,7 @@ _MOST_VALUES = 1 << 22  # factors at all nodes that are not left out
 _CHUNK, _BLOCK = 1 << 13, 4  # nodes in a row, and factors between two looks at which matter
 _SPARSE = 0.8  # share that doesn't matter, from which on the rest is no longer even
 _U = 2.0**-53
+_TINY = 1e-300  # more than what underflows
 _SLACK = 1e-8  # relative, of the kernel's size in doubles where E is above 1e-6
 
 
@@ -124,6 +125,12 @@ class ExtremalKernel:
             slopes=(float(t / e - s / f), float((t - s) / (e * f))),
         )
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether no number of it is beyond doubles."""
+        numbers = (self.unit, self.scale, self.place, *self.ends, *self.values, *self.slopes)
+        return all(map(math.isfinite, numbers)) and min(self.ends) > 0
+
     def at(self, nodes: NDArray[np.int64]) -> Characteristic:
         """At nodes 0 ≤ k < N in doubles, and bounds on the moduli of their errors."""
         share = nodes / self.nodes
@@ -135,12 +142,13 @@ class ExtremalKernel:
         (a, b), (d, e) = self.values, self.slopes
         value = (1 - share) * (a + b * w) + w * (d + e * w) / 2j / np.pi
         found: NDArray[np.complex128] = self.scale * turn * value / rates
-        return found, 256 * _U * self._size(np.abs(w))
+        return found, 256 * _U * self._size(np.abs(w)) + _TINY
 
     def log_bound(self, c: float, y: Doubles) -> Doubles:
         """Upper bound on ln |h·Ĝ| at heights y."""
         del c  # it is the line's
-        found: Doubles = np.log(self._size(2 * np.abs(np.sin(self.unit * y / 2)))) + _SLACK
+        size = self._size(2 * np.abs(np.sin(self.unit * y / 2)))
+        found: Doubles = np.log(np.maximum(size, _TINY)) + _SLACK
         return found
 
     def _size(self, w: Doubles) -> Doubles:
@@ -188,9 +196,14 @@ def sums_around(losses: Transforms, line: Line, nodes: int) -> tuple[NodesInDoub
 
     Returns
     -------
-    None where more nodes matter than are looked at.
+    None where more nodes matter than are looked at, or doubles know too little: of kernels beyond
+    them, or of so many factors that all of a sum is round-off.
     """
+    if sum(count for _, count in losses) * 8 * _U > 1:
+        return None
     kernels = [make(line.c, line.period, nodes) for make in _KERNELS]
+    if not all(kernel.is_finite for kernel in kernels):
+        return None
     period, step = arb(line.period), 2 * math.pi / line.period
     order = by_dampening(losses, line.c, step, nodes - 1)
     parts, count = [], 0

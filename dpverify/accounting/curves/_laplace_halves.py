@@ -33,7 +33,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, reduce
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TypeVar
 
 from flint import arb, arb_poly, ctx, fmpz_poly
@@ -291,7 +291,11 @@ def _is_little_work(shifts: Shifts, reach: Fraction) -> bool:
         subsets = {0}
         for shift, n in half:
             step = int(shift * unit)
-            moves = list(_moves(subsets, [k * step for k in range(n + 1)], limit))
+            most = min(n, max(limit - 1, 0) // step)  # steps that stay below the limit
+            if most >= left:
+                return False
+            steps = range(0, (most + 1) * step, step)
+            moves = list(islice(_moves(subsets, steps, limit), left + 1))
             left -= len(moves)
             if left < 0:
                 return False
@@ -323,6 +327,8 @@ def _halves(kinds: Sequence[_T], counts: Sequence[int]) -> tuple[list[_T], list[
 def _reach(shifts: Shifts, epsilon: Fraction) -> Fraction:
     """ε₀ over the largest power of 2 that leaves it at least T."""
     largest = _largest(shifts)
+    if epsilon >= largest:  # no subset is below T
+        return Fraction(0)
     return largest / (1 << int(largest / (largest - epsilon)).bit_length())
 
 

@@ -6,7 +6,7 @@ that is composition. With p and q exchanged M(s) becomes M(−1 − s) where not
 
 **Doubles with a bound.** `characteristic` evaluates M(c + iy)/M(c), the characteristic function of
 the law tilted by c, in doubles together with a bound on its error. Throughout, u = 2⁻⁵³, a sum,
-product or elementary function of doubles errs by at most 4u relative (numpy's are within 4 units in
+product or elementary function of doubles errs by at most 4u relative (numpy's are within 2 units in
 the last place), and the given y may itself be off by 4u relative; the bounds of the laws double
 what these assumptions add up to.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -196,3 +197,33 @@ def test_sixty_different_scales() -> None:
     found = curve.epsilon_at(F(1, 10**6))
     assert 0 < found.width <= 2e-9 * found.upper
     assert curve.delta_at(F(found.lower)).upper >= 1e-6 >= curve.delta_at(F(found.upper)).lower
+
+
+@pytest.mark.parametrize("digits", [8, 13, 20, 60])
+def test_next_to_the_largest_loss_of_many(digits: int) -> None:
+    """There it is the mass of that loss alone, 2⁻ⁿ, however near: as doubles they are equal."""
+    shifts, gap = [F(1000 + k) for k in range(60)], F(1, 10**digits)
+    curve = dpv.compose(*(dpv.Laplace(scale=1 / shift) for shift in shifts))
+    found = curve.delta_at(sum(shifts) - gap)
+    mass = gap / 2**60
+    assert found.lower <= mass * (1 + 60 * gap)
+    assert mass * (1 - gap) <= found.upper <= float(mass) * (1 + 1e-6) + 5e-324
+
+
+def test_hundreds_of_millions_of_laplace_losses() -> None:
+    """Their sum is nearly normal, with the variances of each; subsets of so many aren't listed."""
+    scales = 10_000, 30_000
+    parts = dpv.compose(*(dpv.Laplace(scale=scale) for scale in scales))
+    found = (10**8 * parts).epsilon_at(F(1, 10**6))
+    normal = dpv.Gaussian(sigma=1 / math.sqrt(sum(10**8 / scale**2 for scale in scales)))
+    assert found.upper == pytest.approx(normal.epsilon_at(F(1, 10**6)).upper, rel=1e-4)
+
+
+@pytest.mark.parametrize("times", [10**17, 2**64])
+def test_round_off_of_all_is_no_answer(times: int) -> None:
+    losses: Transforms = ((ResponseLoss(step=Log(F(3))), times),)
+    assert sums_around(losses, LINE, 1 << 10) is None
+
+
+def test_kernels_beyond_doubles_are_no_answer() -> None:
+    assert sums_around(BITS, replace(LINE, period=1e200), 1 << 10) is None
