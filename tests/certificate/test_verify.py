@@ -99,7 +99,7 @@ def test_tables_in_place_of_a_file(workplace: Path, tmp_path: Path) -> None:
 
 def test_there_is_no_such_estimator(workplace: Path) -> None:
     release = dpv.open_release(workplace / "out")
-    with pytest.raises(ParameterError, match="one of squared distance, inner product, cosine"):
+    with pytest.raises(ParameterError, match="squared distance, inner product or cosine"):
         release.estimate("angle", release.rows[:1], release.rows[1:2])
     assert np.isfinite(release.estimate("inner product", release.rows[:1], release.rows[1:2]))
 

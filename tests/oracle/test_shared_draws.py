@@ -185,7 +185,7 @@ def test_what_is_realised_for_one_is_not_averaged_over_for_another() -> None:
     )
     orders: tuple[list[Any], ...] = ([noisy, signs()], [signs(), noisy])
     for order in orders:
-        with pytest.raises(ParameterError, match="averaged over, or realised"):
+        with pytest.raises(ParameterError, match="either averaged over or realised"):
             compose(*order)
     assert compose(noisy, signs(seed=2)).given == ("gaussian projections of seed 1",)
     # With the noise before the projection the matrix plays no part.
