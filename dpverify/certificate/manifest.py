@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 import rfc8785
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from dpverify.certificate.archive import Contents, read_blocks
 from dpverify.certificate.fields import Document, Sha256
@@ -76,10 +76,11 @@ class Manifest(Document):
             raise CertificateError("is not the file that was certified: SHA-256")
         try:
             read = cls.model_validate_json(content)
-        except ValidationError:
+            canonical = read.as_bytes() == content
+        except ValueError:  # not JSON, not a manifest's, or of whole numbers beyond RFC 8785
             raise CertificateError("is not the manifest of a release") from None
         names = [part_name(number) for number in range(len(read.parts))]
-        if read.as_bytes() != content or [part.file for part in read.parts] != names:
+        if not canonical or [part.file for part in read.parts] != names:
             raise CertificateError("isn't in the form in which certify writes it")
         if sum(part.rows for part in read.parts) != rows:
             raise CertificateError(f"lists parts that don't have {rows} rows together")

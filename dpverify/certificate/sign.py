@@ -292,9 +292,10 @@ def _check_signature(
             "there is no signature by this key, and so it is the wrong key or the wrong envelope"
         )
         return Check(name=label, status="differs", detail=detail, fields=("signatures",))
+    signed = envelope.signed()
     try:
-        for signature in own:
-            key.verify(base64.b64decode(signature.sig), envelope.signed())
+        for sig in {signature.sig for signature in own}:  # of which at most one holds
+            key.verify(base64.b64decode(sig), signed)
     except InvalidSignature:
         detail = "does not hold: the envelope was changed, or this key did not sign it"
         return Check(name=label, status="differs", detail=detail, fields=("signatures",))
@@ -322,7 +323,7 @@ def _misstated(
         due = statement(fields, report)
         if payload == rfc8785.dumps(due):
             return ()
-    except (CertificateError, KeyError, TypeError, AttributeError, ValueError):
+    except (CertificateError, KeyError, TypeError, AttributeError, ValueError, RecursionError):
         return ("statement",)  # the certificate, or what was signed, has no statement's form
     return tuple(differences("statement", stated, due)) or ("statement",)
 

@@ -162,7 +162,7 @@ def _side(where: str, label: str | None) -> int:
 def _number(where: str, value: Any) -> float:
     """A score; infinities are, and what isn't a number isn't."""
     try:
-        number = math.nan if isinstance(value, bool) else float(value)
+        number = math.nan if isinstance(value, bool) or "_" in str(value) else float(value)
     except (TypeError, ValueError):
         number = math.nan
     if math.isnan(number):

@@ -222,6 +222,20 @@ MANIFEST_CHANGES: Sequence[tuple[Callable[[Any], object], str]] = [
 ]
 
 
+MANIFEST_TEXTS = [
+    (b",", b", ", "isn't in the form"),
+    (b'"rows":5', b'"rows":5.0', "not the manifest"),
+    (b'"rows":5', b'"rows":5e0', "not the manifest"),
+    (b'"rows":5', b'"rows":"5"', "not the manifest"),
+    (b'"rows":5', b'"rows":%d' % 2**53, "not the manifest"),
+    (b'"rows":5', b'"rows":' + b"5" * 400, "not the manifest"),
+    (b'"rows":5', b'"rows":' + b"5" * 5000, "not the manifest"),
+    (b'"rows":5', b'"rows":NaN', "not the manifest"),
+    (b'"rows":5', b'"rows":' + b"[" * 10**5, "not the manifest"),
+    (b"sketch-00000", b"\\ud800", "not the manifest"),
+]
+
+
 def test_a_manifest_that_was_changed(
     tmp_path: Path, written: tuple[Path, str], sketch: LinearSketch
 ) -> None:
@@ -236,9 +250,10 @@ def test_a_manifest_that_was_changed(
             read_array(path, contents(sketch), sha256=sha256)
         with pytest.raises(CertificateError, match=said):  # nor under a certificate of its own
             read_array(path, contents(sketch), sha256=sha256_file(path))
-    path.write_bytes(before.replace(b",", b", "))
-    with pytest.raises(CertificateError, match="isn't in the form"):
-        read_array(path, contents(sketch), sha256=sha256_file(path))
+    for old, new, said in MANIFEST_TEXTS:
+        path.write_bytes(before.replace(old, new))
+        with pytest.raises(CertificateError, match=said):
+            read_array(path, contents(sketch), sha256=sha256_file(path))
 
 
 def test_a_manifest_is_no_certificate(written: tuple[Path, str]) -> None:

@@ -233,6 +233,56 @@ def test_a_signature_for_another_purpose_is_none(
         assert statuses(certificate, path, key) == ["differs"]
 
 
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"[" * 10**5,
+        b'{"a":' * 10**5,
+        b'{"subject":' + b"[" * 10**5,
+        b"null",
+        b"{}",
+        b"NaN",
+        b"9" * 5000,
+        b"",
+    ],
+    ids=["deep list", "deep object", "deep subject", "null", "empty", "nan", "digits", "nothing"],
+)
+def test_a_signer_may_have_signed_anything(
+    payload: bytes, certificate: dict[str, Any], tmp_path: Path, key: Ed25519PrivateKey
+) -> None:
+    path = tmp_path / "certificate.dsse.json"
+    envelope = add_signature(certificate, path, key)
+    other = envelope.model_copy(update={"payload": base64.b64encode(payload).decode()})
+    sig = base64.b64encode(key.sign(other.signed())).decode()
+    signatures = [envelope.signatures[0].model_copy(update={"sig": sig})]
+    path.write_bytes(other.model_copy(update={"signatures": signatures}).as_bytes())
+    (check,) = check_signatures(certificate, path, [key.public_key()])
+    assert (check.status, check.fields) == ("differs", ("statement",))
+
+
+def test_a_signature_that_is_there_many_times_is_checked_once(
+    certificate: dict[str, Any],
+    tmp_path: Path,
+    key: Ed25519PrivateKey,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "certificate.dsse.json"
+    envelope = add_signature(certificate, path, key)
+    path.write_bytes(
+        envelope.model_copy(update={"signatures": envelope.signatures * 1000}).as_bytes()
+    )
+    encoded: list[bytes] = []
+    signed = envelope.signed()
+
+    def once(_: Envelope) -> bytes:
+        encoded.append(signed)
+        return signed
+
+    monkeypatch.setattr(Envelope, "signed", once)
+    assert statuses(certificate, path, key) == ["agrees"]
+    assert len(encoded) == 1
+
+
 def test_signatures_are_added_and_each_has_its_key(
     certificate: dict[str, Any], tmp_path: Path, key: Ed25519PrivateKey
 ) -> None:

@@ -109,6 +109,11 @@ WRONG = [
     ("a.csv", "label,score\n", "with the record and without it: it has no rows."),
     ("a.csv", "1,2\n0,3\n", "must have a column label. Its first line names the columns, with"),
     ("a.csv", "label,score\n1,2\n0,0,53\n", "row 3: it must have as many fields as the first line"),
+    (
+        "a.csv",
+        "label,score\n1,9_007_199_254_740_993\n0,1\n",
+        "row 2: score='9_007_199_254_740_993'",
+    ),
     ("a.csv", "label,score\n1,2\n0,abc\n", "a.csv, row 3: score='abc' must be a number"),
     ("a.csv", "label,score\n1,2\n0\n", "a.csv, row 3: score=None must be a number"),
     ("a.csv", "label,score\n1,2\n0,nan\n", "a.csv, row 3: score='nan' must be a number"),
