@@ -85,7 +85,7 @@ def _run(arguments: list[str] | None) -> int:
         click.echo(escaped(shown.getvalue(), lines=True), err=True, nl=False)
         return _failed(words, "UsageError", error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        text = "interrupted; the outputs are as they were before."
+        text = "interrupted; an output is there whole, or as it was before."
         click.echo(f"dpverify: {text}", err=True)
         return _failed(words, "Interrupted", text, 130)
     except DPVerifyError as error:
@@ -94,7 +94,7 @@ def _run(arguments: list[str] | None) -> int:
             click.echo(escaped(note, lines=True), err=True)
         return _failed(words, type(error).__name__, str(error), error.exit_code)
     except MemoryError:
-        text = "not enough memory for inputs of this size; the outputs are as they were."
+        text = "not enough memory for inputs of this size; no output is there by half."
         click.echo(f"dpverify: {text}", err=True)
         return _failed(words, "MemoryError", text, 2)
     except BrokenPipeError:

@@ -52,7 +52,11 @@ def check_writable(folder: Path, *, ours: Callable[[str], object]) -> None:
         if folder.exists():
             if not folder.is_dir():
                 raise OutputError(f"{folder}: is a file, and the output must be a folder.")
-            strangers = sorted(entry.name for entry in folder.iterdir() if not ours(entry.name))
+            strangers = sorted(
+                entry.name
+                for entry in folder.iterdir()
+                if not ours(entry.name) or stat.S_ISDIR(entry.lstat().st_mode)
+            )
             if strangers:
                 raise OutputError(
                     f"{folder}: holds {strangers[0]}, which is not an output of certify. "
@@ -149,8 +153,8 @@ def write_file(path: Path, content: bytes, *, private: bool = False) -> None:
 def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Write a file beside its place; where the block ends without an error, rename it there.
 
-    A link at its place is replaced, and not followed. Meanwhile the file is locked: of two
-    processes that would write one the second ends with an error.
+    A link to a file is replaced, and not followed; what isn't a file stays. Meanwhile the file is
+    locked: of two processes that would write one the second ends with an error.
 
     Parameters
     ----------
@@ -160,8 +164,11 @@ def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     Raises
     ------
     OutputError
-        If it can't be written, or another process is writing it.
+        If it can't be written, a device or a folder is there, or another process is writing it.
     """
+    with _as_output_error(path):
+        if path.exists() and not path.is_file():  # the rename would put a file in its place
+            raise OutputError(f"{path}: is not a file, and is not replaced: choose another.")
     partial = path.with_name(f".{path.name}.partial")
 
     def opener(name: str, flags: int) -> int:

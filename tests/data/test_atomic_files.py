@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,30 @@ def test_of_two_that_write_one_file_the_second_ends(tmp_path: Path) -> None:
     write_file(path, b"second")
     assert path.read_bytes() == b"second"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
+def test_what_is_no_file_is_not_replaced(
+    tmp_path: Path, make: Callable[[Path], object], linked: bool
+) -> None:
+    """Where the user is root a rename would take the place of a device."""
+    path = there = tmp_path / "there"
+    make(there)
+    if linked:
+        path = tmp_path / "link"
+        path.symlink_to(there)
+    before = path.lstat()
+    with pytest.raises(OutputError, match="is not a file, and is not replaced"):
+        write_file(path, b"new")
+    assert path.lstat() == before
+    assert set(tmp_path.iterdir()) == {path, there}
+
+
+def test_a_folder_that_is_named_as_an_output_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    with pytest.raises(OutputError, match=r"holds report\.html"):
+        check_writable(tmp_path / "out", ours="report.html".__eq__)
 
 
 _WRITER = """
