@@ -240,7 +240,10 @@ def entry(connection: sqlite3.Connection, number: int, old: str, new: str) -> No
 TAMPERED: dict[str, tuple[Callable[[sqlite3.Connection], object], str]] = {
     "cost": (lambda c: entry(c, 2, '"0.1"', '"0.01"'), "entry 2 was changed"),
     "label": (lambda c: entry(c, 1, "first", "worst"), "entry 1 was changed"),
-    "deleted": (lambda c: c.execute("DELETE FROM spends WHERE number = 2"), "entry 2 was changed, or its hash"),
+    "deleted": (
+        lambda c: c.execute("DELETE FROM spends WHERE number = 2"),
+        "entry 2 was changed, or its hash",
+    ),
     "first deleted": (
         lambda c: c.execute("DELETE FROM spends WHERE number = 1"),
         "entry 1 was changed",
@@ -273,7 +276,10 @@ TAMPERED: dict[str, tuple[Callable[[sqlite3.Connection], object], str]] = {
     "not JSON": (lambda c: c.execute("UPDATE spends SET entry = 'x'"), "don't belong in a budget"),
     "version": (lambda c: c.execute("PRAGMA user_version = 2"), "is of version 2; this dpverify"),
     "application": (lambda c: c.execute("PRAGMA application_id = 0"), "is not a budget"),
-    "table": (lambda c: c.execute("DROP TABLE spends"), "has tables, views or triggers that don't belong"),
+    "table": (
+        lambda c: c.execute("DROP TABLE spends"),
+        "has tables, views or triggers that don't belong",
+    ),
     "trigger": (
         lambda c: c.execute(
             "CREATE TRIGGER undo AFTER INSERT ON spends BEGIN DELETE FROM spends; END"

@@ -465,7 +465,7 @@ def test_what_a_worker_cannot_load(two: LocalCluster, monkeypatch: pytest.Monkey
     exec("def function(): return 1", vars(module))  # noqa: S102
     monkeypatch.setitem(sys.modules, module.__name__, module)
     with workplace(backend="dask", scheduler=two.address):
-        with pytest.raises(ClusterError, match=r"can't load what it is to do.*installed_only_here"):
+        with pytest.raises(ClusterError, match=r"can't load its task.*installed_only_here"):
             list(spread(module.function, [()]))
         with pytest.raises(ZeroDivisionError):
             list(spread(divmod, [(1, 0)]))
