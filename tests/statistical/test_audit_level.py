@@ -181,7 +181,7 @@ def test_what_is_judged_is_what_was_counted_as_an_error(epsilon: Fraction, delta
     """A judgement is those two tests; a bound above the claim is a violation."""
     claim, draws = QuickClaim.of(epsilon, delta), 150
     tests = events(claim, delta, draws, 0.4)
-    for audit in audits(claim, tests, draws, 2):
+    for audit in audits(claim, tests, draws, 3):
         for event, counts in audit:
             found = judge(counts, claim, delta, 0.4, ordering=event.ordering)
             above = found.epsilon_lower > claim.epsilon_at(delta).upper

@@ -295,7 +295,7 @@ def test_an_exception_on_one_side_of_the_noiseless_runs_is_counted() -> None:
 def test_a_correct_mechanism_outside_the_model_is_green_by_default(function: Any) -> None:
     """Whatever it says of itself, the check doesn't keep a report from a verdict."""
     report = audit(
-        Generated(function), pairs=[PAIR], draws=100, alpha=1e-3, workers=1, without=["precision"]
+        Generated(function), pairs=[PAIR], draws=300, alpha=1e-3, workers=1, without=["precision"]
     )
     assert report.verdict == "no_violation_found"
     (found,) = (finding for finding in report.findings if finding.audit == "grey-box")
