@@ -118,7 +118,13 @@ class CheckEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoincidenceEvidence(CheckEvidence):
-    """Of determinism: equal outputs of releases that share something, and of others."""
+    """Of determinism: outputs that equal a release of the record with which they share something.
+
+    Attributes
+    ----------
+    hits, draws : of the record
+    false_hits, false_draws : of the neighbour, in the same places
+    """
 
     hits: int
     draws: int

@@ -88,14 +88,20 @@ class Trial:
         DrawError
             If a release is late.
         """
+        return self.in_turn(pair, [side] * self.config.draws, *case)
+
+    def in_turn(self, pair: Pair, sides: Sequence[int], *case: int | str) -> Runs:
+        """Release one side after the other, each from a stream of its own; otherwise as `runs`."""
         runs = Runs()
-        release = self._releasing(pair, side, runs, *case)
+        releases = [self._releasing(pair, side, runs, *case, side) for side in (0, 1)]
 
         def draw() -> None:
-            for _ in range(self.config.draws):
-                release()
+            for side in sides:
+                releases[side]()
 
-        foreign_code(draw, self.mechanism, pair, side, runs.labels["words"], self.config.time_limit)
+        whose = sides[0] if len(set(sides)) == 1 else None
+        seen, limit = runs.labels["words"], self.config.time_limit
+        foreign_code(draw, self.mechanism, pair, whose, seen, limit)
         return runs
 
     def sides(self, pair: Pair) -> tuple[Runs, Runs]:
@@ -167,9 +173,9 @@ def _told(value: Value) -> tuple[str, bytes]:
 
 
 def send(trial: Trial, pair: Pair, name: str, number: int, sender: Connection) -> None:
-    """Release the pair's record in a new process, and send the labels, or why there are none."""
+    """Release in a new process, the neighbour in the third; send the labels, or why none."""
     try:
-        sender.send(trial.runs(pair, 0, name, number))
+        sender.send(trial.runs(pair, int(number == 2), name, number))
     except DrawError as error:
         sender.send(error)
 

@@ -1,21 +1,27 @@
-"""Noise that is not fresh: equal outputs of releases that share something.
+"""Noise that is not fresh: outputs that equal one with which they share something.
 
-Let two releases of one data set be independent, as the claim takes them. They are equal with some
-probability c, the same for every two of them: 0 for continuous outputs, ½ and more for a coin, 1
-for a constant. So equal outputs are suspect only where they come more often between releases that
-share something than between releases that don't. Both are counted over disjoint pairs, hits ~
-Bin(r, c) and false hits ~ Bin(r, c) independently if nothing is shared, and p ≤ q is tested by the
-exact test of two binomials. What may be shared:
+Let A be a release of the record, B another one of it, and C one of the neighbour in the very place
+of B. Where noise is fresh, B and C are drawn by the claim whatever A was: for every a, P[B = a] is
+at most g(P[C = a]), with g the least of the claim's lines. As g is concave, p = P[B = A] and
+q = P[C = A] keep p ≤ g(q) too. Hits are counted over pairs (A, B) and false hits over other pairs
+(A, C), independently, and the exact test of two binomials judges the claim by them. Which pairs are
+which is drawn, so that what changes in time falls on both alike. Where noise is used again, B is A
+and C is not.
 
-- *rows*: two rows of one release, of equal records;
+Equal outputs alone accuse nobody. A coin gives them, and a constant; a release's number, the hour,
+a code that is drawn for all rows are equal for releases that share them, and not for others: but
+for the neighbour's as for the record's.
+
+What may be shared:
+
+- *rows*: two rows of one release; C is the neighbour's row beside the record's;
 - *consecutive releases* of one process;
-- *fresh processes*: the same place in two processes, each with a source of randomness of its own
+- *fresh processes*: the same place in processes, each with a source of randomness of its own
   (they show a seed fixed in the code), which are started as new interpreters and, unlike those of
-  multiprocessing, run no script again;
-- *forked workers*: the same with two children of this process (they show a state inherited).
-
-The verdict keeps its level whatever the output is: equal outputs are counted, even where a person
-would be sure at the first.
+  multiprocessing, run no script again. Of what keeps a state they have copies, which show nothing;
+- *forked workers*: the same with children of this process (they show a state inherited). That a
+  claim holds of a release in any of them is what such a state breaks, though each release by
+  itself may keep it.
 """
 
 from __future__ import annotations
@@ -26,20 +32,24 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from fractions import Fraction
 from functools import lru_cache, partial
 from multiprocessing.connection import Connection
 from typing import Any
 
 import cloudpickle
 import numpy as np
+from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._behaviour import Runs, Trial, content, send
-from dpverify.auditing.finding import CoincidenceEvidence, Finding
+from dpverify.auditing.finding import CoincidenceEvidence, Finding, Verdict
 from dpverify.auditing.outputs.foreign import display_name, foreign_code
-from dpverify.auditing.outputs.samples import releaser
+from dpverify.auditing.outputs.samples import packed, releaser
+from dpverify.auditing.statistics.claim_test import curve_lines, judge
 from dpverify.auditing.statistics.power import least_hits
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.errors import DrawError
+from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
 from dpverify.visible import raised
@@ -84,7 +94,6 @@ STARTS: Mapping[str, Callable[[Callable[[Connection], None], Connection], Any]] 
 }
 """Ways to start the two processes that `between` compares."""
 
-_EQUAL = ((1.0, 0.0),)  # the line p ≤ q
 _PATIENCE = 6  # times the limit of one release, for a process to answer
 
 
@@ -93,39 +102,48 @@ def rows(trial: Trial, pair: Pair) -> Finding:
     record = pair.record
     if not isinstance(record, np.ndarray) or record.ndim != 2 or len(record) != 1:
         return trial.unable(pair, "rows", "the record is no single dense row")
-    twice = np.concatenate([record, record])
     try:
         lengths = [_length(trial, pair, number) for number in (2, 3)]
+        both = [np.concatenate([record, each]) for each in (record, pair.neighbour)]
+        related = bool(trial.mechanism.adjacency.relates(*both))
     except DrawError as error:
         return trial.unable(pair, "rows", f"{error}")
+    except Exception as error:  # whatever an adjacency says to two rows
+        return trial.unable(pair, "rows", f"two rows aren't taken: {raised(error)}")
     if lengths != [2, 3]:
         reason = f"the release of two rows and of three has lengths {lengths}, not a row each"
         return trial.unable(pair, "rows", reason)
-    released: list[list[bytes]] = []
-    rng = ReplayableWords(trial.config.seed, "determinism", "rows")
+    if not related:
+        return trial.unable(pair, "rows", "one of two rows may not change")
+    equal: list[bool] = []
+    order = _drawn_order(trial, trial.config.draws, "rows")
 
     def draw() -> str:
         """Why two rows can't be compared, if they can't."""
-        release = releaser(trial.mechanism, twice, trial.config.draws, rng)
-        for _ in range(trial.config.draws):
-            output = np.asarray(release())
+        releases = [
+            releaser(
+                trial.mechanism,
+                data,
+                trial.config.draws,
+                ReplayableWords(trial.config.seed, "determinism", "rows", side),
+            )
+            for side, data in enumerate(both)
+        ]
+        for side in order.tolist():
+            output = np.asarray(releases[side]())
             if output.ndim == 0 or len(output) != 2:
                 return f"the release of two rows has shape {output.shape}"
-            released.append([content(np.asarray(row)) for row in output])
+            first, second = (content(np.asarray(row)) for row in output)
+            equal.append(first == second)
         return ""
 
     try:
-        reason = foreign_code(draw, trial.mechanism, pair, 0, released, trial.config.time_limit)
+        reason = foreign_code(draw, trial.mechanism, pair, None, equal, trial.config.time_limit)
     except DrawError as error:
         reason = f"of two rows {error}"
     if reason:
         return trial.unable(pair, "rows", reason)
-    half = trial.config.draws // 2
-    quarter = half // 2
-    within = _equal(*([rows[side] for rows in released[:half]] for side in (0, 1)))
-    rest = [rows[0] for rows in released[half:]]
-    apart = _equal(rest[:quarter], rest[quarter : 2 * quarter])
-    return _coincidence(trial, pair, "rows", within, apart)
+    return _judged(trial, pair, "rows", np.array(equal), order)
 
 
 def _length(trial: Trial, pair: Pair, number: int) -> int:
@@ -140,32 +158,31 @@ def _length(trial: Trial, pair: Pair, number: int) -> int:
 
 
 def consecutive(trial: Trial, pair: Pair) -> Finding:
-    """Consecutive outputs, against outputs a quarter of all draws apart; disjoint pairs."""
+    """Disjoint pairs of consecutive outputs, of which the first is the record's."""
     name = "consecutive releases"
+    order = _drawn_order(trial, trial.config.draws // 2, "consecutive")
+    sides = np.column_stack([np.zeros_like(order), order]).ravel().tolist()
     try:
-        drawn = trial.runs(pair, 0, "consecutive")
+        drawn = trial.in_turn(pair, sides, "consecutive")
     except DrawError as error:
         return trial.unable(pair, name, f"{error}", failed=True)
     if drawn.failure:
         return trial.unable(pair, name, drawn.failure)
     outputs = drawn.labels["output"]
-    quarter = len(outputs) // 4
-    near, far = outputs[: 2 * quarter], outputs[2 * quarter : 4 * quarter]
-    shared, apart = _equal(near[0::2], near[1::2]), _equal(far[:quarter], far[quarter:])
-    return _coincidence(trial, pair, name, shared, apart)
+    return _judged(trial, pair, name, _equal(outputs[0::2], outputs[1::2]), order)
 
 
 @contextmanager
 def between(trial: Trial, pair: Pair, name: str) -> Iterator[Callable[[], Finding]]:
-    """The same places in two processes, against different places within one of them.
+    """The same places in three processes: two release the record, the third the neighbour.
 
     They are at work inside the context, and what is given waits for them.
     """
     receivers: list[Connection] = []
-    failure = ""
+    failure, sent = "", packed(trial.mechanism)
     with ExitStack() as stack:
         try:
-            for number in range(2):
+            for number in range(3):
                 receiver, sender = multiprocessing.Pipe(duplex=False)
                 receivers.append(stack.enter_context(receiver))
                 with sender:
@@ -174,13 +191,14 @@ def between(trial: Trial, pair: Pair, name: str) -> Iterator[Callable[[], Findin
                 stack.callback(child.terminate)
         except Exception as error:  # what pickling says of it
             failure = f"it can't be sent to a process ({raised(error)})"
-        yield (
-            lambda: (
-                trial.unable(pair, name, failure)
-                if failure
-                else _compared(trial, pair, name, receivers)
-            )
-        )
+
+        def compared() -> Finding:
+            why = failure
+            if name == "fresh processes" and packed(trial.mechanism) != sent:
+                why = why or "it keeps a state, of which processes get copies"
+            return trial.unable(pair, name, why) if why else _compared(trial, pair, name, receivers)
+
+        yield compared
 
 
 def _compared(trial: Trial, pair: Pair, name: str, receivers: Sequence[Connection]) -> Finding:
@@ -199,49 +217,62 @@ def _compared(trial: Trial, pair: Pair, name: str, receivers: Sequence[Connectio
     for drawn in runs:
         if drawn.failure:
             return trial.unable(pair, name, drawn.failure)
-    here, there = (drawn.labels["output"] for drawn in runs)
-    half = trial.config.draws // 2
-    quarter = half // 2
-    shared = _equal(here[:half], there[:half])
-    apart = _equal(here[half : half + quarter], here[half + quarter :][:quarter])
-    return _coincidence(trial, pair, name, shared, apart)
+    first, again, other = (drawn.labels["output"] for drawn in runs)
+    order = _drawn_order(trial, trial.config.draws, name)
+    equal = np.where(order, _equal(first, other), _equal(first, again))
+    return _judged(trial, pair, name, equal, order)
 
 
-def _equal(first: Sequence[bytes], second: Sequence[bytes]) -> tuple[int, int]:
-    """How many are equal, and of how many."""
-    return sum(a == b for a, b in zip(first, second, strict=True)), len(first)
+def _drawn_order(trial: Trial, count: int, name: str) -> NDArray[np.int64]:
+    """0 and 1 equally often, or nearly so, in an order that is drawn."""
+    words = ReplayableWords(trial.config.seed, "determinism", name, "order").words(count)
+    return np.argsort(words) % 2
 
 
-def _coincidence(
-    trial: Trial, pair: Pair, name: str, shared: tuple[int, int], apart: tuple[int, int]
+def _equal(first: Sequence[bytes], second: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Which are equal."""
+    return np.array([a == b for a, b in zip(first, second, strict=True)])
+
+
+def _judged(
+    trial: Trial, pair: Pair, name: str, equal: NDArray[np.bool_], order: NDArray[np.int64]
 ) -> Finding:
-    level = trial.config.alpha
-    (hits, draws), (false_hits, false_draws) = shared, apart
+    """What equal outputs say of the claim; `order` is 1 where the second is the neighbour's."""
+    curve, config = trial.mechanism.privacy(), trial.config
+    delta, level = config.delta_for(curve), config.alpha
+    hits, false_hits = (int(np.count_nonzero(equal[order == side])) for side in (0, 1))
+    draws, false_draws = (int(np.count_nonzero(order == side)) for side in (0, 1))
     counts = Counts(hits=hits, draws=draws, false_hits=false_hits, false_draws=false_draws)
-    refuted = hits > 0 and counts.refutes(_EQUAL, alpha=level)
+    leans = hits * false_draws > false_hits * draws
+    refuted = leans and judge(counts, curve, delta, level).refuted_at is not None
+    fewest = _fewest(curve, delta, draws, false_draws, level)
+    silent: Verdict = "no_violation_found" if fewest is not None else "inconclusive"
     return Finding(
         audit="determinism",
-        verdict="violation" if refuted else "no_violation_found",
+        verdict="violation" if refuted else silent,
         statement=(
-            f"{display_name(trial.mechanism)}, {name}: {hits} of {draws} outputs are equal, and "
-            f"{false_hits} of {false_draws} between releases that share nothing"
-            + (": the noise is not fresh" if refuted else "")
+            f"{display_name(trial.mechanism)}, {name}: {hits} of {draws} outputs equal the one "
+            f"that they are compared with, and {false_hits} of {false_draws} of the neighbour's do"
+            + (": there is no fresh noise" if refuted else "")
         ),
         level=level,
         pair=pair,
         evidence=CoincidenceEvidence(
             check=name, hits=hits, draws=draws, false_hits=false_hits, false_draws=false_draws
         ),
-        power={"fewest": _fewest(draws, false_draws, level)},
+        power={"fewest": fewest},
     )
 
 
 @lru_cache(maxsize=256)
-def _fewest(draws: int, apart: int, level: float) -> int | None:
-    """Fewest equal outputs that are a violation where outputs that share nothing never are."""
+def _fewest(
+    curve: PrivacyCurve, delta: Fraction, draws: int, false_draws: int, level: float
+) -> int | None:
+    """Fewest equal outputs that are a violation where none of the neighbour's is equal."""
+    lines = curve_lines(curve, delta)
 
     def refuted(hits: int) -> bool:
-        counts = Counts(hits=hits, draws=draws, false_hits=0, false_draws=apart)
-        return counts.refutes(_EQUAL, alpha=level)
+        counts = Counts(hits=hits, draws=draws, false_hits=0, false_draws=false_draws)
+        return counts.refutes(lines, alpha=level, delta=float(delta))
 
     return least_hits(refuted, draws)

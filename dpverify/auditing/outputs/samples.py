@@ -13,8 +13,9 @@ passes silently: one that always raises, on both sides, a release that takes lon
 limit, outputs of another structure from some release on, a worker that dies and a mechanism that
 breaks on its way to one all end in a `DrawError` that names the mechanism and the pair. What can't
 be pickled (a pointer into another library, the system's entropy source) is drawn from in this
-process, with the same result. The time limit interrupts Python code (`time_limit`); a call that
-hangs outside the interpreter is ended with its worker.
+process, with the same result. So is what changes as it releases: copies of a generator that it
+keeps would give each chunk the same noise. The time limit interrupts Python code (`time_limit`); a
+call that hangs outside the interpreter is ended with its worker.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ __all__ = [
     "copies",
     "one_side",
     "over_the_draw",
+    "packed",
     "prepares",
     "releaser",
     "sample_pair",
@@ -207,18 +209,27 @@ def by_chunks(
     tasks : of one mechanism and pair
     config : says how many processes; the errors are those of `sample_pair`
     """
+    mechanism, pair = tasks[0][:2]
+    inline = config.workers == 1 or len(tasks) == 1
+    sent = None if inline else packed(mechanism)
     start = perf_counter()
     first = function(*tasks[0])
     expected = (perf_counter() - start) * (len(tasks) - 1)
     yield first
-    mechanism, pair = tasks[0][:2]
-    if config.workers == 1 or expected < _INLINE or not (remote() or _sendable(mechanism)):
-        yield from (function(*task) for task in tasks[1:])
+    here = 1
+    inline = inline or expected < _INLINE or not (remote() or sent)
+    if not inline and packed(mechanism) != sent:  # a cache was filled, or it goes on changing
+        sent = packed(mechanism)
+        yield function(*tasks[1])
+        here = 2
+        inline = here == len(tasks) or packed(mechanism) != sent
+    if inline:
+        yield from (function(*task) for task in tasks[here:])
         return
     # More than a chunk may take, so that the chunk's own time limit is the first to end it.
     timeout = min(_STARTED + 4 * config.time_limit * CHUNK, max(time_left(), 1e-3))
     try:
-        yield from spread(function, tasks[1:], workers=config.workers, timeout=timeout)
+        yield from spread(function, tasks[here:], workers=config.workers, timeout=timeout)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         reason = f"breaks on its way to a worker ({raised(error)}); workers=1 draws without"
         raise draw_error(mechanism, pair, reason) from error
@@ -229,12 +240,13 @@ def by_chunks(
         raise draw_error(mechanism, pair, reason) from error
 
 
-def _sendable(mechanism: Mechanism) -> bool:
+def packed(mechanism: Mechanism) -> bytes | None:
+    """The mechanism as it would be sent, with its state; None where it can't be."""
     try:
-        cloudpickle.dumps(mechanism)
+        made: bytes = cloudpickle.dumps(mechanism)
     except Exception:  # whatever an object of another library says to being pickled
-        return False
-    return True
+        return None
+    return made
 
 
 def one_side(

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs import samples
 from dpverify.auditing.outputs.samples import releaser
+from dpverify.data.adjacency import Attribute
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
 
@@ -64,3 +72,44 @@ class Wrapper:
 def test_who_releases_in_another_way_is_drawn_from_by_it(mechanism: Any, released: int) -> None:
     release = releaser(mechanism, np.zeros((1, 1)), 1, ReplayableWords(1, "key"))
     assert release() == released
+
+
+class Keeping(Mechanism):
+    """Laplace noise of a generator of its own, or of the audit's words after its first release."""
+
+    adjacency = Attribute(beta=Fraction(1))
+
+    def __init__(self, *, generates: bool) -> None:
+        self.generator = np.random.default_rng() if generates else None
+        self.cache: str = ""
+
+    def privacy(self) -> ApproxDP:
+        return ApproxDP(epsilon=1)
+
+    def release(self, records: Any, *, rng: Any) -> Any:
+        self.cache = "filled"
+        source = self.generator or np.random.default_rng(int(rng.words(1)[0]))
+        return records + source.laplace(size=records.shape)
+
+
+@pytest.mark.parametrize("generates", [True, False])
+def test_copies_of_a_generator_draw_no_chunk_twice(
+    generates: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the draws are enough for workers, to which state that goes on changing isn't sent."""
+    sent: list[Any] = []
+
+    def spread(function: Any, tasks: Any, **_: Any) -> Iterator[Any]:
+        """Each task is of a mechanism as it is now."""
+        for task in tasks:
+            sent.append(task)
+            yield function(*copy.deepcopy(task))
+
+    monkeypatch.setattr(samples, "_INLINE", 0.0)
+    monkeypatch.setattr(samples, "CHUNK", 10)
+    monkeypatch.setattr(samples, "spread", spread)
+    pair = Pair(name="0 and 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+    config = AuditConfig(draws=50, workers=2)
+    own, other = samples.sample_pair(Keeping(generates=generates), pair, config, "test")
+    assert len(np.unique(own)) == len(np.unique(other)) == 50
+    assert len(sent) == (0 if generates else 3)
