@@ -181,11 +181,8 @@ def confirm(
         event, swapped = choice.event, choice.swapped
     else:
         event, draws = proposal.event.name, config.draws * (plan.times if plan else 1)
-        sides = (1, 0) if swapped else (0, 1)
-        hits, false_hits = (
-            _hits(mechanism, pair, side, draws, proposal.event, f"{audit} counted", config)
-            for side in sides
-        )
+        sides = _hits(mechanism, pair, draws, proposal.event, f"{audit} counted", config)
+        hits, false_hits = sides[::-1] if swapped else sides
         counts = Counts(hits=hits, false_hits=false_hits, draws=draws)
     ordering = plan.ordering if plan else None
     judged = judge(counts, curve, delta, config.alpha, ordering=ordering)
@@ -233,47 +230,48 @@ def numbers(released: Any) -> NDArray[np.float64] | None:
 
 
 def _hits(
-    mechanism: Mechanism,
-    pair: Pair,
-    side: int,
-    draws: int,
-    event: Event,
-    stream: str,
-    config: AuditConfig,
-) -> int:
-    """How many releases of one side have the event."""
+    mechanism: Mechanism, pair: Pair, draws: int, event: Event, stream: str, config: AuditConfig
+) -> tuple[int, int]:
+    """How many releases of the record, and of the neighbour, have the event.
+
+    They are released in turn, as by `both_sides`: a budget that ends falls on both alike.
+    """
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
+    case = (config.seed, stream, f"pair {pair.name!r}")
     tasks = [
-        (mechanism, pair, side, size, event, (config.seed, stream, side, number), config.time_limit)
+        (mechanism, pair, size, event, (*case, number), config.time_limit)
         for number, size in enumerate(sizes)
     ]
-    return sum(by_chunks(_chunk, tasks, config))
+    own, other = np.sum(list(by_chunks(_chunk, tasks, config)), axis=0).tolist()
+    return own, other
 
 
 def _chunk(
     mechanism: Mechanism,
     pair: Pair,
-    side: int,
     size: int,
     event: Event,
     key: tuple[Any, ...],
     time_limit: float,
-) -> int:
-    seed, kind, *case = key
-    rng = ReplayableWords(int(seed), kind, f"pair {pair.name!r}", *case)
-    data = pair.neighbour if side else pair.record
-    seen: list[bool] = []
+) -> tuple[int, int]:
+    *case, number = key
+    order = ReplayableWords(*case, "order", number).words(size) % 2
+    seen: list[tuple[int, bool]] = []
 
     def draw() -> None:
-        release = releaser(mechanism, data, size, rng)
-        for _ in range(size):
-            try:
-                released: Any = release()
-            except (DrawError, *PASSING):
-                raise
-            except BaseException as error:  # what it raises is an output too
-                released = error
-            seen.append(event.holds(released))
+        releases = [
+            releaser(mechanism, data, size, ReplayableWords(*case, side, number))
+            for side, data in enumerate((pair.record, pair.neighbour))
+        ]
+        for first in order.tolist():
+            for side in (first, 1 - first):
+                try:
+                    released: Any = releases[side]()
+                except (DrawError, *PASSING):
+                    raise
+                except BaseException as error:  # what it raises is an output too
+                    released = error
+                seen.append((side, event.holds(released)))
 
-    foreign_code(draw, mechanism, pair, side, seen, time_limit)
-    return sum(seen)
+    foreign_code(draw, mechanism, pair, None, seen, time_limit)
+    return seen.count((0, True)), seen.count((1, True))

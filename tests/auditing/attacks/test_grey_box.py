@@ -284,6 +284,24 @@ def raises_at_random(x: Any, rng: Any) -> Any:
     return 0.0
 
 
+@pytest.mark.parametrize("budget", range(200, 1001, 200))
+def test_a_budget_that_ends_falls_on_both_sides(budget: int) -> None:
+    """Before, between or after the releases that are counted."""
+    left = iter(range(budget))
+
+    def alarmed(x: Any, rng: Any) -> float:
+        """Raises above a noisy threshold: ε = 1, as long as it answers."""
+        if next(left, None) is None:
+            raise RuntimeError("the budget has ended")
+        if x[0, 0] + rng.laplace() < 0.5:
+            raise ValueError("below")
+        return 0.0
+
+    finding = finding_of(GreyBoxAttack(), Generated(alarmed), [PAIR], **OPTIONS | {"draws": 300})
+    assert "it doesn't raise" in finding.statement
+    assert finding.verdict == "no_violation_found"
+
+
 def test_an_exception_on_one_side_of_the_noiseless_runs_is_counted() -> None:
     finding = checked(raises_at_random)
     assert "on the neighbour alone" in finding.statement
