@@ -215,8 +215,8 @@ class Finding:
     audit : its kind; "accountant" or "auditor" where no mechanism was audited, but who bounds one
     verdict : violation, no_violation_found or inconclusive
     statement : what was found, in one sentence for a person
-    level : probability with which a true claim is accused; 0 for exact enumeration, and for a
-        declaration in the code that two runs disprove, alone
+    level : probability with which a true claim is accused, or of frozen outputs a declaration in
+        the code that holds; 0 for exact enumeration alone
     pair : the neighbours on which it rests, if on some
     epsilon_lower : lower confidence limit of ε at the claimed δ, if one is computed
     evidence : counts, probabilities and outputs that show it, if there are any

@@ -12,13 +12,12 @@ primitive or a library's call what it declares. The accountant composes these, a
 against the claim. At last, all outputs being frozen, the mechanism's own output should be the same,
 and so should what it raises, warns, logs and prints.
 
-**What is proven, and of which pairs.** Between the pair's data sets and given the recorded outputs,
-which the mechanism itself drew on one of them, the input of a call is what its run on each says: a
-deterministic number, if runs on one side agree. Two on each do, in the order D, D′, D′, D, and
-before a violation 16 more, on either side as a drawn coin falls, so that what a mechanism counts or
-draws elsewhere shows as a difference. (What one remembers by the data set itself, as the first that
-it saw, can't be told from a dependence on the data.) So two statements are certain, and are
-violations *of a declaration in the code*, at this pair and these outputs:
+**What is disproved, and of which pairs.** Between the pair's data sets and given the recorded
+outputs, which the mechanism itself drew on one of them, the input of a call is what its run on each
+says: a deterministic number, if runs on one side agree. Two on each do, in the order D, D′, D′, D,
+and before a violation more, on either side as a drawn coin falls, so that what a mechanism counts
+or draws elsewhere shows as a difference. So two statements are violations *of a declaration in the
+code*, at this pair and these outputs:
 
 - a marked primitive's input moves by more than the sensitivity that it declares (`primitive`), by
   more than round-off (1e-6 of the sensitivity and 1e-9 of the inputs, or 1e-5 of inputs that are
@@ -28,6 +27,14 @@ violations *of a declaration in the code*, at this pair and these outputs:
 Neither says that the claim is false: who declared less than the truth may have more noise than is
 needed, and a sensitivity that holds but for δ is disproved by outputs that come that rarely.
 Nothing is proven about other pairs and other outputs.
+
+**Their level.** Say that a declaration holds, whatever the mechanism counts or draws elsewhere: then
+in no state, and for no such draw, D does what it did and D′ does what *it* did, which together
+break the declaration. So at each further run at most one side can do as before, and the coin, which
+knows of neither, falls on it with probability ½ at most. Of R recordings one accuses with
+probability at most R·2⁻ᶜ after c such runs; c is the least for which that is a 64th of the check's
+level, and the rest of the level is for what is counted. (What one remembers by the data set itself,
+as the first that it saw, is a state in which the declaration doesn't hold.)
 
 **What is only shown.** Everything else is a proposal. The sum of losses is an upper bound of what
 the calls reveal, which for sparse vectors, noisy maxima and rejection is far from what the output
@@ -90,7 +97,7 @@ _KEEPS = (
     "outside the model: it draws from elsewhere or keeps something between runs, as two runs on "
     "one data set with the same outputs differ"
 )
-_CHECKS = 16  # more runs before a declaration is said to be broken, on either side as a coin falls
+_DECLARED = 1 / 64  # of the level, for declarations
 _SLACK = 1e-6  # of a declared sensitivity: round-off of norms clipped in single precision
 _SINGLE = 1e-5  # of inputs of single precision, 84 units in their last place
 _EXTREMES = 8  # pairs of a search's first that are tried
@@ -129,8 +136,9 @@ class FrozenOutputsAttack(Attack):
             pairs += target.space.extremes(_EXTREMES)
         claim = mechanism.privacy()
         allowed = claimed_epsilon(claim, config.delta_for(claim))
+        checks = math.ceil(math.log2(len(pairs) * self.recordings / (_DECLARED * config.alpha)))
         seen = [
-            _at(mechanism, pair, claim, allowed, number, config)
+            _at(mechanism, pair, claim, allowed, number, checks, config)
             for pair in pairs
             for number in range(self.recordings)
         ]
@@ -144,7 +152,7 @@ class FrozenOutputsAttack(Attack):
             audit=self.name,
             verdict=verdict,
             statement=statement,
-            level=0.0 if best.rank == _BROKEN else config.alpha,
+            level=config.alpha,
             pair=best.pair,
             evidence=evidence,
             failed=best.failed,
@@ -153,7 +161,8 @@ class FrozenOutputsAttack(Attack):
             return [finding]
         proposal = Proposal(pair=best.pair, reason=best.reason, event=best.event, evidence=evidence)
         try:
-            counted = confirm(mechanism, proposal, self.name, config)
+            rest = config.at_level(config.alpha * (1 - _DECLARED))
+            counted = replace(confirm(mechanism, proposal, self.name, rest), level=config.alpha)
         except DrawError as error:
             return [replace(finding, statement=f"{statement}. Could not be confirmed: {error}")]
         if counted.verdict == "violation":
@@ -207,9 +216,13 @@ def _at(
     claim: PrivacyCurve,
     allowed: float,
     number: int,
+    checks: int,
     config: AuditConfig,
 ) -> _Seen:
-    """What one recording shows at a pair; a run that is late fails."""
+    """What one recording shows at a pair; a run that is late fails.
+
+    So many more runs are made before a declaration is said to be broken.
+    """
     case = f"pair {pair.name!r}"
     seed = int(ReplayableWords(config.seed, "frozen-outputs", case, number).words(1)[0])
     sides = (pair.record, pair.neighbour)
@@ -225,7 +238,7 @@ def _at(
         return first, run(other, first.tape), run(other, first.tape), run(own, first.tape)
 
     def again(first: _Run, second: _Run) -> bool:
-        order = ReplayableWords(seed, "frozen-outputs", "order").words(_CHECKS) % 2
+        order = ReplayableWords(seed, "frozen-outputs", "order").words(checks) % 2
         return all(
             second.agrees(run(other, first.tape)) if swapped else first.agrees(run(own, first.tape))
             for swapped in order.tolist()

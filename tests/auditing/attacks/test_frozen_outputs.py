@@ -363,9 +363,9 @@ def columns(rows: Any, rng: Any) -> Any:
     return noisy_sum
 
 
-def test_a_broken_declaration_is_certain() -> None:
+def test_a_broken_declaration_has_a_level() -> None:
     finding = found(marked_unclipped, FAR, epsilon=100)
-    assert (finding.verdict, finding.level) == ("violation", 0.0)
+    assert (finding.verdict, finding.level) == ("violation", 0.01)
     evidence = finding.evidence
     assert isinstance(evidence, DeclarationEvidence)
     assert evidence.declaration == "primitive noisy (call 2, in l1)"
@@ -375,6 +375,27 @@ def test_a_broken_declaration_is_certain() -> None:
     by_name = found(lambda rows, rng: noisy(value=rows.sum(), rng=rng), FAR, epsilon=100)
     assert by_name.verdict == "violation"
     assert found(marked_unclipped, NEAR, epsilon=100).verdict == "no_violation_found"
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1e-9])
+def test_a_declaration_is_tried_as_often_as_its_level_asks(alpha: float) -> None:
+    """Coins decide which side runs: all fall by chance on what a run does seldom enough."""
+    runs: list[float] = []
+
+    def counted(rows: Any, rng: Any) -> Any:
+        runs.append(float(rows[3, 0]))
+        return marked_unclipped(rows, rng)
+
+    claim = dpv.ApproxDP(epsilon=100)
+    mechanism = dpv.adapt(counted, adjacency=OneRow(), claim=claim, of="dataset")
+    config = AuditConfig(draws=20, workers=1, alpha=alpha)
+    recordings = 3
+    attack = FrozenOutputsAttack(recordings=recordings)
+    (finding,) = attack.run(Target(mechanism, [FAR]), config)
+    assert (finding.verdict, finding.level) == ("violation", alpha)
+    coins = len(runs) / recordings - 4
+    assert recordings * 2**-coins <= alpha / 64 < 2 * recordings * 2**-coins
+    assert len({*runs}) == 2
 
 
 def test_what_must_not_depend_on_the_data() -> None:
