@@ -28,13 +28,13 @@ Neither says that the claim is false: who declared less than the truth may have 
 needed, and a sensitivity that holds but for δ is disproved by outputs that come that rarely.
 Nothing is proven about other pairs and other outputs.
 
-**Their level.** Say that a declaration holds, whatever the mechanism counts or draws elsewhere: then
-in no state, and for no such draw, D does what it did and D′ does what *it* did, which together
-break the declaration. So at each further run at most one side can do as before, and the coin, which
-knows of neither, falls on it with probability ½ at most. Of R recordings one accuses with
-probability at most R·2⁻ᶜ after c such runs; c is the least for which that is a 64th of the check's
-level, and the rest of the level is for what is counted. (What one remembers by the data set itself,
-as the first that it saw, is a state in which the declaration doesn't hold.)
+**Their level.** Say that a declaration holds, whatever the mechanism counts or draws elsewhere. So
+in no state, and for no such draw, does D what it did and D′ what *it* did, which together break the
+declaration. So at each further run at most one side can do as before, and the coin, which knows of
+neither, falls on it with probability ½ at most. Of R recordings one accuses with probability at
+most R·2⁻ᶜ after c such runs; c is the least for which that is a 64th of the check's level, and the
+rest of the level is for what is counted. (What one remembers by the data set itself, as the first
+that it saw, is a state in which the declaration doesn't hold.)
 
 **What is only shown.** Everything else is a proposal. The sum of losses is an upper bound of what
 the calls reveal, which for sparse vectors, noisy maxima and rejection is far from what the output

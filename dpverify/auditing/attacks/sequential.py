@@ -269,10 +269,20 @@ class _Moved:
         return 1 + self.frequent.size
 
     def __call__(self, outputs: NDArray[Any]) -> Scores:
-        """Of shape (draws, width); zeros for outputs that don't have as many values."""
-        if outputs.dtype == object or outputs[:1].size != self.move.size:
-            return np.zeros((len(outputs), self.width))
-        values = np.clip(outputs.reshape(len(outputs), -1).astype(np.float64), *_ENDS)
+        """Of shape (draws, width); zeros for an output that hasn't as many values."""
+        if outputs.dtype != object and outputs[:1].size == self.move.size:
+            return self._sums(outputs.reshape(len(outputs), -1))
+        # Of each output alone, also where another one of its chunk made objects of all.
+        raws = [getattr(each, "raw", each) for each in outputs]
+        fits = [isinstance(raw, np.ndarray) and raw.size == self.move.size for raw in raws]
+        scores = np.zeros((len(outputs), self.width))
+        if any(fits):
+            rows = [np.ravel(raw) for raw, fit in zip(raws, fits, strict=True) if fit]
+            scores[fits] = self._sums(np.nan_to_num(np.stack(rows), posinf=np.inf, neginf=-np.inf))
+        return scores
+
+    def _sums(self, rows: NDArray[Any]) -> Scores:
+        values = np.clip(rows.astype(np.float64), *_ENDS)
         there = [values == value for value in self.frequent]
         others = values if len(there) < 2 else np.where(np.any(there, axis=0), 0.0, values)
         return np.column_stack([np.einsum("ij,j->i", part, self.move) for part in (others, *there)])

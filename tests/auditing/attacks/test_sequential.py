@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,17 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks._bets import Bet, Event, EventBet, OddsBet
-from dpverify.auditing.attacks.sequential import bet, columns
+from dpverify.auditing.attacks.sequential import (
+    _MOST_COLUMNS,
+    CHUNK,
+    _moved,
+    _scored,
+    _scores_of,
+    bet,
+    columns,
+)
 from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs.values import Value, objects, value_of
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.data.adjacency import Adjacency, Record
 from dpverify.errors import DrawError, ParameterError
@@ -124,6 +133,20 @@ def test_planted_bugs_white_box(bug: PlantedBug[Any]) -> None:
             )[:, None],
         )
         assert found.verdict == verdict
+
+
+@pytest.mark.parametrize("size", [2, 80])
+def test_what_other_outputs_of_its_chunk_are_changes_no_score(size: int) -> None:
+    """Else a bet would be on outputs to come: an exception makes objects of a whole chunk."""
+    far = replace(PAIR, record=np.zeros((1, size)), neighbour=np.ones((1, size)))
+    rng = np.random.default_rng(1)
+    layout, numbers = rng.laplace(size=(2, 2, 1, size)), rng.laplace(size=(CHUNK, 1, size))
+    score, moved = _scores_of((layout[0], layout[1])), _moved(far, (layout[0], layout[1]))
+    mixed = objects([value_of(each) for each in numbers])
+    mixed[-1] = Value.of_raised(ValueError("no"))
+    alone, beside = (_scored(None, far, each, score, moved) for each in (numbers, mixed))
+    assert np.array_equal(alone[:-1], beside[:-1])
+    assert alone.shape[1] > size % _MOST_COLUMNS
 
 
 def test_scores_of_outputs() -> None:
