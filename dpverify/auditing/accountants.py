@@ -3,6 +3,10 @@
 Both sides are numbers. So a claim that is below the lower end of the enclosure is below the truth
 for certain, and no level is needed. An accountant that computes in doubles misses the truth by
 their last digits; `tolerance` says how much of that is forgiven.
+
+That is so where the curve is attained: some mechanism of that description loses so much. Of a bound
+(of zCDP or Rényi divergences, of shuffled answers, of several selections) the truth may be below
+it, and a claim below it is unknown.
 """
 
 from __future__ import annotations
@@ -22,12 +26,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.curves.shuffled import Shuffled
+from dpverify.accounting.losses.continuous import BoundedRangeLoss
+from dpverify.accounting.losses.sampled import BatchLoss
+from dpverify.accounting.losses.shuffled import ShuffledLoss
 from dpverify.auditing.finding import Finding, Verdict
 from dpverify.auditing.formatting import jsonable
 from dpverify.auditing.replay import call_code
 from dpverify.enclosure import Enclosure, Real, decimal_string, rational
 from dpverify.errors import PASSING, require, require_known
-from dpverify.guarantee import PrivacyBound
+from dpverify.guarantee import PrivacyBound, PrivacyCurve
 from dpverify.visible import raised, shown
 
 __all__ = ["AccountantReport", "Cell", "audit_accountant"]
@@ -42,6 +51,8 @@ _VERDICTS: Mapping[CellVerdict, Verdict] = {
     "loose": "no_violation_found",
     "tight": "no_violation_found",
 }
+_BOUNDING = BoundedRangeLoss, BatchLoss
+"""Losses of single releases that are attained, and of several together not known to be."""
 _TIGHT = 1.01
 """Times the truth, up to which a claim is tight."""
 _LISTED = 5
@@ -57,8 +68,8 @@ class Cell:
     ----------
     parameters : with which it was called
     verdict : ``unsafe`` if the claim is below the truth, ``failed`` if it is no number that can be
-        one, ``unknown`` if the enclosure of the truth holds it, ``loose`` if it is more than 1 %
-        above the truth, else ``tight``
+        one, ``unknown`` if the enclosure of the truth holds it, or it is below a mere bound,
+        ``loose`` if it is more than 1 % above the truth, else ``tight``
     claim : what it answered; None if it failed
     truth : encloses the right answer
     factor : the claim, as a multiple of the nearer end of the truth; None if that isn't known
@@ -190,7 +201,8 @@ def audit_accountant(
         Every combination is asked for. One of the names is ``delta`` where ε is computed (without
         it, δ is 0), and ``epsilon`` where δ is.
     curve : function
-        From the other parameters to the privacy curve that is true for them.
+        From the other parameters to the privacy curve that is true for them, and attained: below a
+        bound that isn't, nothing is unsafe.
     solves : "epsilon" or "delta"
         What the accountant computes.
     tolerance : real, at least 0
@@ -244,7 +256,8 @@ def audit_accountant(
         require(isinstance(true, PrivacyBound), "curve", true, "one that returns a privacy curve")
         at = parameters.get(given, 0)
         truth = true.epsilon_at(at) if solves == "epsilon" else true.delta_at(at)
-        cells.append(_cell(accountant, parameters, truth, solves, forgiven))
+        attained = _attained(true)
+        cells.append(_cell(accountant, parameters, truth, solves, forgiven, attained=attained))
     own = name or str(getattr(accountant, "__name__", type(accountant).__name__))
     cells.sort(key=_badness)
     worst = cells[0]
@@ -272,6 +285,8 @@ def _cell(
     truth: Enclosure,
     solves: Solves,
     forgiven: Fraction,
+    *,
+    attained: bool,
 ) -> Cell:
     claim: Fraction | float | None = None
     factor: float | None = None
@@ -284,6 +299,11 @@ def _cell(
         problem = f"it raised {raised(error)}"
     if claim is None or claim < 0 or (math.isinf(claim) and math.isfinite(truth.upper)):
         verdict, said = "failed", problem or f"{solves} {float(claim or 0):.6g} is claimed"
+    elif claim * (1 + forgiven) < truth.lower and not attained:
+        verdict = "unknown"
+        said = "{} {} is claimed, and a bound that needn't be attained is {}".format(
+            solves, *_apart(claim, truth)
+        )
     elif claim * (1 + forgiven) < truth.lower:
         verdict, factor = "unsafe", _ratio(claim, truth.lower)
         said = "{} {} is claimed, and it is at least {}".format(solves, *_apart(claim, truth))
@@ -301,6 +321,18 @@ def _cell(
         truth=truth,
         factor=factor,
         statement=said,
+    )
+
+
+def _attained(curve: PrivacyBound) -> bool:
+    """Whether it is the truth about some mechanism, and no bound alone."""
+    if not isinstance(curve, PrivacyCurve) or isinstance(curve, Shuffled):
+        return False
+    parts = curve.losses() if isinstance(curve, Composed) else ()
+    several = sum(times for _, times in parts) > 1
+    return not any(
+        isinstance(loss, ShuffledLoss) or (several and isinstance(loss, _BOUNDING))
+        for loss, _ in parts
     )
 
 

@@ -70,6 +70,28 @@ def test_the_verdict_on_a_claim(claim: Any, verdict: str) -> None:
     assert cell.truth == TRUE
 
 
+@pytest.mark.parametrize(
+    ("curve", "verdict"),
+    [
+        (dpv.ZCDP(rho="1/2"), "unknown"),  # which Gaussian noise of σ = 1 keeps, with a smaller ε
+        (dpv.ApproxDP(epsilon=3).shuffled(users=50), "unknown"),
+        (2 * dpv.ApproxDP(epsilon=3).shuffled(users=50), "unknown"),
+        (2 * dpv.curves.exponential_mechanism(scale=1, sensitivity=1), "unknown"),
+        (dpv.curves.exponential_mechanism(scale=1, sensitivity=1), "unsafe"),
+        (dpv.Gaussian(sigma=1), "unsafe"),
+        (2 * dpv.Gaussian(sigma=1) + dpv.Laplace(scale=1), "unsafe"),
+    ],
+    ids=str,
+)
+def test_below_a_bound_that_is_not_attained_nothing_is_unsafe(curve: Any, verdict: str) -> None:
+    true = curve.epsilon_at("1e-3").lower
+    report = audit_accountant(
+        lambda delta: true * 0.9, {"delta": ["1e-3"]}, curve=lambda: curve, solves="epsilon"
+    )
+    assert report.cells[0].verdict == verdict
+    assert report.verdict == ("violation" if verdict == "unsafe" else "inconclusive")
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("no"), SystemExit(3)])
 def test_what_raises_has_failed(error: BaseException) -> None:
     def raising(sigma: float, delta: float) -> float:

@@ -144,7 +144,9 @@ def test_what_other_outputs_of_its_chunk_are_changes_no_score(size: int) -> None
     score, moved = _scores_of((layout[0], layout[1])), _moved(far, (layout[0], layout[1]))
     mixed = objects([value_of(each) for each in numbers])
     mixed[-1] = Value.of_raised(ValueError("no"))
-    alone, beside = (_scored(None, far, each, score, moved) for each in (numbers, mixed))
+    alone, beside = (
+        _scored(Laplace(scale=1.0), far, each, score, moved) for each in (numbers, mixed)
+    )
     assert np.array_equal(alone[:-1], beside[:-1])
     assert alone.shape[1] > size % _MOST_COLUMNS
 
