@@ -31,8 +31,13 @@ Bin(r, e^ε/(1 + e^ε)) and the run is (ε, δ)-private for each canary, then
 
 The guesses here are "in" for scores above a rank of all scores together, and either nothing else or
 "out" for scores below the same rank from the other end; which scores those are doesn't depend on
-the coins, nor do the ranks m/2, m/4, …, nor how ties are broken; a score at both ends is left out.
-m/2ʲ has 1/(j(j + 1)) of the level, which adds up to 1, and guesses at both ends 3/4 of that.
+the coins, nor do the ranks m/2, m/4, …; a score at both ends is left out. m/2ʲ has 1/(j(j + 1)) of
+the level, which adds up to 1, and guesses at both ends 3/4 of that.
+
+**Ties.** At δ = 0 the number of right guesses is at most W in law *given all scores*, so that r may
+depend on them, and ties are guessed all or none. At δ > 0 it may not: what δ adds is bounded in the
+mean over all scores, and could all fall on those whose r charges least for it. So ties are broken
+by coins, and there are as many guesses as was fixed beforehand.
 
 **Round-off.** Incomplete beta functions in doubles are right to about 1e-13 relatively (Boost's, in
 scipy's `betainc`; Cephes' `bdtrc` loses up to 3e-9); 1e-9 is charged for each.
@@ -167,6 +172,9 @@ def one_run_bound(
     scores = np.concatenate([own, other])
     inside = np.arange(scores.size) < own.size
     m = scores.size
+    if delta > 0:
+        coins = np.random.Generator(np.random.PCG64(0)).permutation(m)
+        scores = np.argsort(np.lexsort((coins, scores)))  # ranks, of which no two are equal
     best = best or Shown()
     for power, both in product(range(1, m.bit_length()), (True, False)):
         level = alpha * (_BOTH if both else 1 - _BOTH) / (power * (power + 1)) * (1 - 1e-12)

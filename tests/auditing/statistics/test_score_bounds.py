@@ -104,6 +104,29 @@ def test_one_run_pays_for_delta() -> None:
     assert bounds[0] > bounds[1] > bounds[2] > 0
 
 
+@pytest.mark.parametrize("values", [1, 2, 3, 100])
+def test_one_run_makes_as_many_guesses_as_were_fixed_where_delta_counts(
+    values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever ties there are: the theorem is of so many guesses and no others."""
+    guesses: list[int] = []
+
+    def noted(right: int, guessed: int, m: int, delta: float) -> Callable[[float], float]:
+        guesses.append(guessed)
+        return lambda epsilon: 1.0
+
+    monkeypatch.setattr(score_bounds, "_one_run_p_value", noted)
+    own, other = np.random.default_rng(values).integers(values, size=(2, 50)).astype(float)
+    one_run_bound(own, other, delta=1e-5, alpha=ALPHA)
+    assert guesses == [each for k in (50, 25, 12, 6, 3, 1) for each in (2 * k, k)]
+
+
+def test_ties_are_broken_by_coins_whatever_side_they_are_of() -> None:
+    """The first of equal scores are all of one side, by the order in which they are given."""
+    bound = one_run_bound(np.ones(500), np.ones(500), delta=1e-5, alpha=ALPHA)
+    assert bound.epsilon == 0
+
+
 def test_the_area_and_its_limits() -> None:
     rng = np.random.default_rng(0)
     own, other = np.round(rng.normal(1, 1, 60)), np.round(rng.normal(0, 1, 45))
