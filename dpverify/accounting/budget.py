@@ -24,6 +24,7 @@ from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Real, exact_string, rational
 from dpverify.errors import BudgetError, require, require_known
 from dpverify.numbers import optional_delta
+from dpverify.paths import to_path
 from dpverify.visible import hidden
 
 __all__ = ["Budget", "Spend"]
@@ -298,9 +299,9 @@ def _to_unit(unit: str | Adjacency | None) -> str | None:
 
 
 def _to_path(path: Path | str) -> Path:
-    good = isinstance(path, (str, Path)) and Path(path).name
-    require(bool(good), "path", path, "the name of a file")
-    return Path(path)
+    named = to_path("path", path)
+    require(bool(named.name), "path", path, "the name of a file")
+    return named
 
 
 def _check_visible(name: str, text: str) -> None:

@@ -40,6 +40,7 @@ from dpverify.certificate.sign import (
 )
 from dpverify.data.atomic_files import writing
 from dpverify.errors import CertificateError, ConfigurationError, require
+from dpverify.paths import to_path
 
 __all__ = ["answer", "answers_beside", "check_answers", "open_hazards", "read_answers"]
 
@@ -103,7 +104,7 @@ def answer(
     ... # doctest: +SKIP
     'certificate.answers.jsonl'
     """
-    private = load_private_key(Path(key), passphrase=passphrase)
+    private = load_private_key(to_path("key", key), passphrase=passphrase)
     path = certificate_path(certificate)
     fields = read_certificate(path)
     if "parts" in fields:

@@ -67,6 +67,7 @@ from dpverify.errors import CertificateError, ConfigurationError
 from dpverify.execution.progress import Announce, notebook_line, phases
 from dpverify.execution.versions import drawing_versions, versions
 from dpverify.ledger.reliance import relied_on
+from dpverify.paths import to_path
 from dpverify.privacy import Certifiable
 from dpverify.sampling.words import SecureWords
 
@@ -199,7 +200,7 @@ def certify(
     """
     from dpverify.certificate.report.html import render  # late: it needs the extra
 
-    out = Path(out)
+    out = to_path("out", out)
     check_writable(out, ours=_OUTPUTS.fullmatch)
     check_own(_owner_folder(out))
     asked = requested(source, configuration, base, settings)
@@ -321,10 +322,11 @@ def requested(
         raise ConfigurationError(f"{str(error).partition(') ')[2] or error}.") from None
     if base is None:
         base = Path(content).parent if isinstance(content, Path | str) else Path()
+    base = to_path("base", base)
     if not isinstance(content, Configuration):
         content = load_configuration(content)
     data = None if alone else located(source) if isinstance(source, str) else source
-    return Asked(content, data, Path(base))
+    return Asked(content, data, base)
 
 
 def configured(asked: Asked) -> tuple[Table, Inputs, Certifiable]:

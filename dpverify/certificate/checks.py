@@ -51,6 +51,7 @@ from dpverify.errors import (
 )
 from dpverify.execution.progress import Announce
 from dpverify.execution.versions import drawing_versions, versions
+from dpverify.paths import to_path
 from dpverify.privacy import Certifiable, SymmetricNoise
 
 __all__ = [
@@ -144,8 +145,8 @@ def read_certificate(path: Path | str) -> dict[str, Any]:
 
 def certificate_path(path: Path | str) -> Path:
     """The certificate's file, which may be named by the folder that `certify` wrote."""
-    path = Path(path)
-    return path / CERTIFICATE if path.is_dir() else path
+    path = to_path("certificate", path)
+    return path / CERTIFICATE if os.path.isdir(path) else path  # noqa: PTH112  # never raises
 
 
 def _no_number(name: str) -> None:

@@ -1,14 +1,15 @@
 """The configuration of a certified release: what TOML may say, and nothing else.
 
-Numbers with a point are read as exact decimals: 0.1 is one tenth.
+Numbers with a point are read as exact decimals: 0.1 is one tenth. Any may be text, as "1/3".
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -37,6 +38,8 @@ from dpverify.errors import (
     place,
     require,
 )
+from dpverify.numbers import whole
+from dpverify.paths import to_path
 from dpverify.toml import read_toml
 from dpverify.visible import hidden
 
@@ -71,19 +74,11 @@ UNDECIDED = "DECIDE"
 """Stands in a configuration for a value that its owner has yet to choose."""
 
 
-def _number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-        raise ValueError("must be a number")
+def _read(read: Callable[[str, Any], Any], value: Any) -> Any:
     try:
-        return rational("it", value)
+        return read("it", value)
     except ParameterError as error:
         raise ValueError(f"must be {error.rule}") from None
-
-
-def _whole(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("must be a whole number")
-    return value
 
 
 def one_line(text: str) -> str:
@@ -106,9 +101,9 @@ def _codec(name: str) -> str:
     return name
 
 
-Number = Annotated[Fraction, BeforeValidator(_number)]
-Whole = Annotated[int, BeforeValidator(_whole)]
-Seed = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_SEED)]
+Number = Annotated[Fraction, BeforeValidator(partial(_read, rational))]
+Whole = Annotated[int, BeforeValidator(partial(_read, whole))]
+Seed = Annotated[Whole, Field(ge=0, le=MAX_SEED)]
 Line = Annotated[str, Field(max_length=200), AfterValidator(one_line)]
 AboutField = Literal["title", "organisation", "data_set", "purpose", "period", "contact"]
 """What the owner may say of a release in their own words, in the order in which it is shown."""
@@ -323,7 +318,7 @@ def load_configuration(source: Path | str | Mapping[str, Any]) -> Configuration:
     if isinstance(source, Mapping):
         path, content = Path("configuration"), dict(source)
     else:
-        path = Path(source)
+        path = to_path("configuration", source)
         content = read_toml(path, parse_float=Decimal)
     undecided = list(_undecided(content))
     if undecided:

@@ -12,14 +12,11 @@ from dpverify.catalogue import family_of
 from dpverify.certificate.build import build
 from dpverify.certificate.schema import Inputs, KindInput
 from dpverify.enclosure import rational
-from dpverify.errors import ConfigurationError, ParameterError
+from dpverify.errors import ConfigurationError
 from dpverify.privacy import Certifiable
 
 __all__ = ["named_mechanism"]
 
-_NUMBER = re.compile(
-    r"-?[0-9]{1,400}((\.[0-9]{1,400})?([eE][+-]?[0-9]{1,3})?|/0*[1-9][0-9]{0,399})"
-)
 _DIGITS = re.compile("[0-9]{1,400}")
 _WHOLE = {"rows": 1, "attributes": None, "seed": 0}
 
@@ -39,6 +36,8 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
     ------
     ConfigurationError
         If a key is missing or unknown, or there is no such mechanism.
+    ParameterError
+        If a text is no number.
     """
     family, left = family_of(name), dict(given)
     whole = {key: _whole(key, left.pop(key, default)) for key, default in _WHOLE.items()}
@@ -47,7 +46,7 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
             raise ConfigurationError(
                 f"{key} is missing: {name} is made for an epsilon and a delta."
             )
-    epsilon, delta = (_number(key, left.pop(key)) for key in ("epsilon", "delta"))
+    epsilon, delta = (rational(key, left.pop(key)) for key in ("epsilon", "delta"))
     domain = _kind(DOMAINS, left, family.domain[0])
     adjacency = _kind(ADJACENCIES, left, family.adjacency[0])
     return build(
@@ -78,17 +77,8 @@ def _kind(kinds: Kinds[Any], left: dict[str, str], default: str) -> KindInput:
         raise ConfigurationError(f"{kinds.what} and {prefix}kind are the same: give one of them.")
     kind = said[0] if said else default
     own = [key for key in left if key.startswith(prefix)]
-    numbers = {key.removeprefix(prefix): _number(key, left.pop(key)) for key in own}
+    numbers = {key.removeprefix(prefix): rational(key, left.pop(key)) for key in own}
     return KindInput.of(*kinds.describe(kinds.make(kind, numbers)))
-
-
-def _number(key: str, text: str) -> Fraction:
-    if not _NUMBER.fullmatch(text):
-        raise ConfigurationError(f"{key}={text} must be a number.")
-    try:
-        return rational(key, text)
-    except ParameterError:  # an exponent of too many digits
-        raise ConfigurationError(f"{key}={text} must be a number.") from None
 
 
 def _whole(key: str, text: str | int | None) -> int:

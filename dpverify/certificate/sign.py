@@ -40,6 +40,7 @@ from dpverify.certificate.keys import key_id, load_private_key, no_passphrase
 from dpverify.certificate.own_files import read_own_file
 from dpverify.data.atomic_files import writing
 from dpverify.errors import CertificateError
+from dpverify.paths import to_path
 
 __all__ = [
     "PAYLOAD_TYPE",
@@ -194,7 +195,7 @@ def sign(
     >>> dpv.sign("out", "signer.pem").name  # doctest: +SKIP
     'certificate.dsse.json'
     """
-    private = load_private_key(Path(key), passphrase=passphrase)
+    private = load_private_key(to_path("key", key), passphrase=passphrase)
     path = certificate_path(certificate)
     fields = read_certificate(path)
     require_agreement(fields, path, "signed")

@@ -15,6 +15,7 @@ from dpverify.certificate.compose import check_document
 from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.sign import check_signatures, envelope_beside
 from dpverify.execution.progress import Announce, notebook_line, phases
+from dpverify.paths import to_paths
 from dpverify.visible import escaped
 
 __all__ = ["Verification", "overall", "verify"]
@@ -98,9 +99,8 @@ def verify(
     >>> dpv.verify("out").status  # doctest: +SKIP
     'agrees'
     """
-    signers, answerers = (
-        [load_public_key(Path(key)) for key in several] for several in (keys, answer_keys)
-    )
+    signers = [load_public_key(key) for key in to_paths("keys", keys)]
+    answerers = [load_public_key(key) for key in to_paths("answer_keys", answer_keys)]
     path = certificate_path(certificate)
     fields = read_certificate(path)
     with notebook_line(wanted=announce is None) as line:

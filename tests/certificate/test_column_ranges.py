@@ -104,7 +104,7 @@ def write(folder: Path, text: str = RELEASE, name: str = "release") -> Path:
     [
         ("[1, 5]", "[5, 5]", "ranges: of column 3, 5 must be below 5"),
         ("high = 1 ", "high = 10 ", r"need domain = \{ low = 0, high = 1 \}"),
-        ("[1, 5]", '[1, "five"]', "must be a number"),
+        ("[1, 5]", '[1, "five"]', "must be a finite real number"),
         ("[1, 5]", "[1, 5, 6]", "data.ranges"),
     ],
 )

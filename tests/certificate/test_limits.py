@@ -206,7 +206,7 @@ def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
 
 def test_a_number_whose_exponent_has_too_many_digits() -> None:
     given = {"attributes": "10", "k": "4", "epsilon": "1", "delta": "1e-" + "3" * 40}
-    with pytest.raises(ConfigurationError, match=r"delta=1e-3.* must be a number"):
+    with pytest.raises(ParameterError, match=r"delta=1e-3.* must be a finite real number"):
         named_mechanism("dp-oporp", given)
 
 

@@ -265,7 +265,10 @@ BAD_CONFIGURATIONS = {
     "epsilon 0": ("epsilon = 2", "epsilon = 0", "privacy.epsilon=0 must be "),
     "epsilon negative": ("epsilon = 2", "epsilon = -1.5", "privacy.epsilon=-1.5 must be "),
     "epsilon nan": ("epsilon = 2", "epsilon = nan", "must be a finite real number"),
-    "epsilon text": ("epsilon = 2", 'epsilon = "2"', "privacy.epsilon=2 must be a number"),
+    "epsilon text": ("epsilon = 2", 'epsilon = "two"', "privacy.epsilon=two must be a finite real"),
+    "epsilon by 0": ("epsilon = 2", 'epsilon = "1/0"', "privacy.epsilon=1/0 must be a finite real"),
+    "epsilon true": ("epsilon = 2", "epsilon = true", "privacy.epsilon=True must be a finite real"),
+    "draws in part": ("draws = 200", "draws = 200.5", "audit.draws=200.5 must be a whole number"),
     "delta 1": ("delta = 1e-3", "delta = 1", "privacy.delta=1 must be "),
     "delta negative": ("delta = 1e-3", "delta = -1e-3", "privacy.delta=-0.001 must be "),
     "delta 0": ("delta = 1e-3", "delta = 0", "delta=0 must be positive with Gaussian noise"),
@@ -485,7 +488,7 @@ def test_output_folder_that_cannot_be_written(
                 *("-p", "attributes=9", "-p", "k=4", "-p", "domain.low=a"),
                 *("--epsilon", "1", "--delta", "1e-6"),
             ),
-            "domain.low=a must be a number.",
+            "domain.low=a must be a finite real number.",
         ),
         (
             (
