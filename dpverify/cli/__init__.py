@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -72,7 +76,18 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    _open_closed()
     sys.exit(_run(arguments))
+
+
+def _open_closed() -> None:
+    """Open what the shell closed: Python has None there, and a file of ours would take its place.
+
+    In their order, so that each gets its own descriptor, the lowest that is free.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # until the exit
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -82,38 +97,54 @@ def _run(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        click.echo(escaped(shown.getvalue(), lines=True), err=True, nl=False)
+        _tell(escaped(shown.getvalue().removesuffix("\n"), lines=True))
         return _failed(words, "UsageError", error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         text = "interrupted; an output is there whole, or as it was before."
-        click.echo(f"dpverify: {text}", err=True)
+        _tell(f"dpverify: {text}")
         return _failed(words, "Interrupted", text, 130)
     except DPVerifyError as error:
-        click.echo(escaped(f"dpverify: {error}"), err=True)
+        _tell(escaped(f"dpverify: {error}"))
         for note in getattr(error, "__notes__", ()):  # lines of ours, to be copied
-            click.echo(escaped(note, lines=True), err=True)
+            _tell(escaped(note, lines=True))
         return _failed(words, type(error).__name__, str(error), error.exit_code)
     except MemoryError:
         text = "not enough memory for inputs of this size; no output is there by half."
-        click.echo(f"dpverify: {text}", err=True)
+        _tell(f"dpverify: {text}")
         return _failed(words, "MemoryError", text, 2)
-    except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  # stops the flush at exit
-        return 0
+    except SystemExit:  # click's own where nobody reads on; its code, 1, is a violation's
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        text = _os_problem(error)
+        _tell(escaped(f"dpverify: {text}"))
+        return _failed(words, type(error).__name__, text, 2)
     except Exception as error:
-        if isinstance(error, OSError) and error.filename is not None:  # as a name too long
-            text = f"{error.filename}: {error.strerror}."
-            click.echo(escaped(f"dpverify: {text}"), err=True)
-            return _failed(words, type(error).__name__, text, 2)
-        if os.environ.get("DPVERIFY_TRACEBACK"):
-            raise
         text = (
             f"internal error: {type(error).__name__}: {error}. "
             "Set DPVERIFY_TRACEBACK=1 for the details, and please report it."
         )
-        click.echo(escaped(f"dpverify: {text}"), err=True)
+        _tell(escaped(f"dpverify: {text}"))
+        if os.environ.get("DPVERIFY_TRACEBACK"):
+            _tell(traceback.format_exc())
         return _failed(words, "InternalError", text, 4)
     return code if isinstance(code, int) else 0
+
+
+def _tell(text: str) -> None:
+    """Say it on stderr, if that can be written to: a second error would end in the code 1."""
+    with suppress(OSError):
+        click.echo(text, err=True)
+
+
+def _os_problem(error: OSError) -> str:
+    """What the system refused, of a file that has a name, of stdout, or of the folder."""
+    if error.filename is not None:  # as a name too long
+        return f"{error.filename}: {error.strerror}."
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return "the working folder was removed: change to one that is there."
+    return f"{error.strerror or error}. What was written or spent before stays so."
 
 
 def _failed(words: Sequence[str], kind: str, message: str, code: int) -> int:
@@ -123,5 +154,6 @@ def _failed(words: Sequence[str], kind: str, message: str, code: int) -> int:
 
         command = next((word for word in words if word in _COMMANDS), "")
         error = {"kind": kind, "message": message, "exit_code": code}
-        emit_json(command, error, of="error")
+        with suppress(OSError):
+            emit_json(command, error, of="error")
     return code

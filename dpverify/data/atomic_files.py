@@ -47,7 +47,7 @@ def check_writable(folder: Path, *, ours: Callable[[str], object]) -> None:
         if folder.is_symlink():
             raise OutputError(
                 f"{folder}: is a link, and the output must be a folder, since it is replaced as "
-                f"a whole. Name the folder itself: {folder.resolve()}"
+                f"a whole. Name the folder itself: {os.path.realpath(folder)}"
             )
         if folder.exists():
             if not folder.is_dir():
@@ -153,7 +153,8 @@ def write_file(path: Path, content: bytes, *, private: bool = False) -> None:
 def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Write a file beside its place; where the block ends without an error, rename it there.
 
-    A link to a file is replaced, and not followed; what isn't a file stays. Meanwhile the file is
+    A link to a file is replaced, and not followed, but for the system's own, such as /dev/stdout;
+    what isn't a file stays. Meanwhile the file is
     locked: of two processes that would write one the second ends with an error.
 
     Parameters
@@ -167,7 +168,8 @@ def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
         If it can't be written, a device or a folder is there, or another process is writing it.
     """
     with _as_output_error(path):
-        if path.exists() and not path.is_file():  # the rename would put a file in its place
+        other = path.exists() and not path.is_file()
+        if other or _holds_devices(path.parent):  # the rename would put a file in its place
             raise OutputError(f"{path}: is not a file, and is not replaced: choose another.")
     partial = path.with_name(f".{path.name}.partial")
 
@@ -227,6 +229,12 @@ def sha256_file(path: Path) -> str:
     """SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _holds_devices(folder: Path) -> bool:
+    """Whether even links to files are the system's there, such as /dev/stdout."""
+    place = Path(os.path.realpath(folder))  # which takes a circle of links
+    return place == Path("/dev") or place.is_relative_to("/proc")
 
 
 def _beside(folder: Path) -> Path:

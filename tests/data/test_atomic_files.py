@@ -47,6 +47,21 @@ def test_what_is_no_file_is_not_replaced(
     assert set(tmp_path.iterdir()) == {path, there}
 
 
+def test_what_the_system_calls_an_open_file_is_not_replaced(tmp_path: Path) -> None:
+    mine = Path("/dev/dpverify-test")  # as root /dev/stdout itself would be gone
+    (tmp_path / "devices").symlink_to("/dev")
+    with (tmp_path / "open").open("wb") as file:
+        link = Path(f"/proc/self/fd/{file.fileno()}")
+        if not link.exists():
+            pytest.skip("no such links here")
+        try:
+            for path in (link, mine, tmp_path / "devices" / mine.name):
+                with pytest.raises(OutputError, match="is not a file, and is not replaced"):
+                    write_file(path, b"new")
+        finally:
+            mine.unlink(missing_ok=True)
+
+
 def test_a_folder_that_is_named_as_an_output_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out" / "report.html").mkdir(parents=True)
     with pytest.raises(OutputError, match=r"holds report\.html"):
@@ -104,3 +119,14 @@ def test_a_link_put_in_place_meanwhile_is_replaced(tmp_path: Path) -> None:
     assert (target / "kept").read_text() == "kept"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "target"]
     check_writable(out, ours="file".__eq__)
+
+
+def test_a_link_to_itself_is_no_output(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(OutputError, match="is a link, and the output must be a folder"):
+        check_writable(loop, ours=lambda _: True)
+    with pytest.raises(OutputError, match="can't be written"):
+        write_file(loop / "out.json", b"new")
+    write_file(loop, b"new")
+    assert loop.read_bytes() == b"new"
