@@ -33,7 +33,7 @@ from dpverify.certificate.configuration import (
     load_configuration,
 )
 from dpverify.certificate.derive import PILOT, AuditPlan, collect, derive, with_enough_draws, worth
-from dpverify.certificate.manifest import part_count
+from dpverify.certificate.manifest import release_files
 from dpverify.certificate.schema import (
     SCHEMA,
     Certificate,
@@ -134,7 +134,7 @@ class Certified:
         release = self.certificate.release
         if release is not None and "manifest" in files:
             path, rows = self.folder / release.file, release.shape[0]
-            parts = part_count(path, rows=rows, sha256=release.sha256)
+            parts = len(release_files(path, rows=rows, sha256=release.sha256))
             files["manifest"] += f", of {parts} parts in files of their own beside it"
         signature = ("signature", "none yet: nobody stands by it until dpverify sign")
         return [*self.certificate.summary(), signature, *files.items()]

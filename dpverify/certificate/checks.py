@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +29,7 @@ from dpverify.certificate.build import build, canonical
 from dpverify.certificate.certify import CERTIFICATE, REPORT, document_digest, environment
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import AuditPlan, collect, derive, misfits
-from dpverify.certificate.manifest import MANIFEST, part_count, released_blocks
+from dpverify.certificate.manifest import MANIFEST, release_files, released_blocks
 from dpverify.certificate.own_files import MAX_BYTES, read_own_file
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.rounding import about, at_least, percent_at_most
@@ -70,6 +71,7 @@ __all__ = [
 ]
 
 _CHANCE = about(str(LEVEL))
+_LISTED = 3  # files that are named
 _FORM = "each input must be there in the one form in which certify writes it"
 
 _ANOTHERS = "Install the package that has it, and check again."
@@ -226,7 +228,7 @@ def check_certificate(
             ),
         ]
     refuted = any(check.status == "violation" for check in checks)
-    checks.extend(_release(certificate, mechanism, folder, refuted=refuted))
+    checks.extend(_release(certificate, mechanism, folder, own=own, refuted=refuted))
     if not any(check.fields for check in checks):  # else there is nothing to compare it with
         checks.append(_report(certificate, folder if own else None))
     return checks
@@ -359,7 +361,12 @@ def _misses_target(certificate: Certificate) -> bool:
 
 
 def _release(
-    certificate: Certificate, mechanism: Certifiable, folder: Path | None, *, refuted: bool
+    certificate: Certificate,
+    mechanism: Certifiable,
+    folder: Path | None,
+    *,
+    own: bool,
+    refuted: bool,
 ) -> Iterator[Check]:
     release = certificate.release
     if release is None:
@@ -368,6 +375,8 @@ def _release(
         else:
             detail = "nothing is said of it, and only a violation keeps certify from releasing"
             yield Check(name="release", status="differs", detail=detail, fields=("release",))
+        if folder is not None and own:
+            yield from _strangers(folder, set())
         return
     yield from check_terms(certificate.inputs, release, mechanism)
     path = None if folder is None else folder / release.file
@@ -383,15 +392,32 @@ def _release(
         detail=wrong or _file_detail(path, contents, release.sha256),
         fields=("release.sha256",) if wrong else (),
     )
-    if not wrong:
-        yield check_noise(mechanism.added_noise(), sizes)
+    if wrong:
+        return
+    yield check_noise(mechanism.added_noise(), sizes)
+    if own:
+        parts = release_files(path, rows=contents.shape[0], sha256=release.sha256)
+        yield from _strangers(path.parent, {path.name, *parts})
 
 
 def _file_detail(path: Path, contents: Contents, sha256: str) -> str:
     """What was seen of a released file, or of each part of a release."""
-    parts = part_count(path, rows=contents.shape[0], sha256=sha256)
+    parts = len(release_files(path, rows=contents.shape[0], sha256=sha256))
     seen = "SHA-256, and nothing but the array, byte for byte as certify writes it"
     return seen if parts == 1 else f"{parts} parts and their manifest, of each: {seen}"
+
+
+def _strangers(folder: Path, listed: set[str]) -> Iterator[Check]:
+    """Files beside a certificate that are called as a release's are, and that it doesn't list."""
+    try:
+        names = {file.name for file in folder.iterdir()}
+    except OSError:  # a folder that may be entered and not listed
+        return
+    alike = {name for name in names if name == MANIFEST or fnmatch(name, "sketch*.npz")}
+    if others := sorted(alike - listed):
+        shown = ", ".join(others[:_LISTED]) + (", ..." if len(others) > _LISTED else "")
+        detail = f"{shown}: called as released files are, and this certificate knows none of them"
+        yield Check(name="other files", status="not_checked", detail=detail)
 
 
 def check_noise(noise: SymmetricNoise | None, sizes: Sizes) -> Check:

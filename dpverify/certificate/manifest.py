@@ -20,16 +20,16 @@ from pydantic import Field
 
 from dpverify.certificate.archive import Contents, read_blocks
 from dpverify.certificate.fields import Document, Sha256
-from dpverify.certificate.own_files import read_own_file
+from dpverify.certificate.own_files import own_content
 from dpverify.errors import CertificateError
 
 __all__ = [
     "MANIFEST",
     "Manifest",
     "Part",
-    "part_count",
     "part_name",
     "read_array",
+    "release_files",
     "released_blocks",
 ]
 
@@ -71,7 +71,7 @@ class Manifest(Document):
         CertificateError
             If the file has another hash, isn't a manifest in its one form, or lists other rows.
         """
-        content = read_own_file(path)
+        content = own_content(path)
         if hashlib.sha256(content).hexdigest() != sha256:
             raise CertificateError("is not the file that was certified: SHA-256")
         try:
@@ -87,8 +87,8 @@ class Manifest(Document):
         return read
 
 
-def part_count(path: Path, *, rows: int, sha256: str) -> int:
-    """Number of the files that hold a release: 1, or as many as its manifest lists.
+def release_files(path: Path, *, rows: int, sha256: str) -> list[str]:
+    """Names of the files that hold a release: its one file, or those that its manifest lists.
 
     Raises
     ------
@@ -96,8 +96,8 @@ def part_count(path: Path, *, rows: int, sha256: str) -> int:
         As `Manifest.read`.
     """
     if path.name != MANIFEST:
-        return 1
-    return len(Manifest.read(path, rows=rows, sha256=sha256).parts)
+        return [path.name]
+    return [part.file for part in Manifest.read(path, rows=rows, sha256=sha256).parts]
 
 
 def released_blocks(path: Path, contents: Contents, *, sha256: str) -> Iterator[bytes]:

@@ -18,13 +18,20 @@ import rfc8785
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from dpverify.certificate import _releasing
+from dpverify.auditing.statistics.noise_floor import Sizes
+from dpverify.certificate import _releasing, checks
 from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import Contents
 from dpverify.certificate.certify import certify
 from dpverify.certificate.checks import check_certificate, read_certificate
 from dpverify.certificate.configuration import Configuration, load_configuration
-from dpverify.certificate.manifest import MANIFEST, Manifest, part_name, read_array
+from dpverify.certificate.manifest import (
+    MANIFEST,
+    Manifest,
+    part_name,
+    read_array,
+    release_files,
+)
 from dpverify.certificate.open_release import open_release
 from dpverify.data import file_sets
 from dpverify.data.atomic_files import sha256_file
@@ -254,6 +261,32 @@ def test_a_manifest_that_was_changed(
         path.write_bytes(before.replace(old, new))
         with pytest.raises(CertificateError, match=said):
             read_array(path, contents(sketch), sha256=sha256_file(path))
+
+
+def test_what_is_wrong_with_a_manifest_names_it_once(
+    tmp_path: Path, written: tuple[Path, str], sketch: LinearSketch
+) -> None:
+    folder, sha256 = written
+    path = tmp_path / MANIFEST
+    path.symlink_to(folder / MANIFEST)
+    said = checks._file_problem(path, contents(sketch), sha256, Sizes())
+    assert said == f"{path} is not a file of its own, but a link or a device"
+
+
+def test_files_that_no_manifest_lists(
+    tmp_path: Path, written: tuple[Path, str], sketch: LinearSketch
+) -> None:
+    folder, sha256 = written
+    listed = {MANIFEST, *release_files(folder / MANIFEST, rows=20, sha256=sha256)}
+    assert not [*checks._strangers(folder, listed)]
+    copy = shutil.copytree(folder, tmp_path / "out")
+    for name in ("sketch-00003.npz", "sketch.npz", "sketch-3.npz", "certificate.json"):
+        shutil.copy(folder / "sketch-00002.npz", copy / name)
+    (check,) = checks._strangers(copy, listed)
+    assert check.detail.startswith("sketch-00003.npz, sketch-3.npz, sketch.npz: called as")
+    assert check.status == "not_checked"
+    (check,) = checks._strangers(copy, {"sketch.npz"})
+    assert check.detail.startswith("manifest.json, sketch-00000.npz, sketch-00001.npz, ...: ")
 
 
 def test_a_manifest_is_no_certificate(written: tuple[Path, str]) -> None:

@@ -80,6 +80,14 @@ def test_a_change_is_found(out: Path) -> None:
     assert "no longer agrees: digest" in str(found)
 
 
+def test_files_that_the_certificate_does_not_know_are_named(out: Path) -> None:
+    assert "other files" not in str(dpv.verify(out, replay=False))
+    shutil.copy(out / "sketch.npz", out / "sketch-00000.npz")
+    found = dpv.verify(out, replay=False)
+    assert found.ok
+    assert "sketch-00000.npz: called as released files are" in str(found)
+
+
 def test_a_folder_without_a_certificate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match="there is no such file"):
         dpv.verify(str(tmp_path))
