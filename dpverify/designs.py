@@ -18,6 +18,7 @@ from dpverify._axes import axes_or_new
 from dpverify._tables import html_table
 from dpverify.catalogue import mechanism
 from dpverify.errors import DPVerifyError, require
+from dpverify.execution.arithmetic import usual_arithmetic
 from dpverify.privacy import Certifiable
 from dpverify.visible import escaped
 
@@ -158,6 +159,7 @@ def _text(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 
+@usual_arithmetic()
 def design(
     name: str | Callable[..., Certifiable], *, at: Sequence[Any], draws: int = 16, **choices: Any
 ) -> Design:

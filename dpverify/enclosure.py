@@ -240,8 +240,8 @@ class Enclosure:
         if not math.isfinite(self.safe):
             return format(self.safe, spec)
         rounding = ROUND_FLOOR if self.safe_end == "lower" else ROUND_CEILING
-        with localcontext(prec=_MOST_DIGITS, rounding=rounding):
-            return format(Decimal(self.safe), spec)
+        with localcontext(Context(prec=_MOST_DIGITS, rounding=rounding)):  # and nobody else's traps
+            return format(Decimal.from_float(self.safe), spec)
 
     def __lt__(self, other: object) -> bool:
         return self._certain(operator.lt, other)
@@ -285,9 +285,9 @@ def decimal_string(value: float, rounding: str, *, digits: int = 18) -> str:
     18 digits put the decimal within 1e-17 of the double, closer than half a unit in its last
     place, so that ``float`` of the string is the double again.
     """
-    number = Decimal(value)
+    number = Decimal.from_float(value)
     if number.is_finite():
-        number = Context(prec=digits, rounding=rounding).plus(number).normalize()
+        number = Context(prec=digits, rounding=rounding).normalize(number)
     return f"{number:f}" if -7 < number.adjusted() < 17 else f"{number:E}"
 
 
@@ -315,7 +315,8 @@ def root_string(square: Fraction) -> str:
 
 def short_string(value: Fraction) -> str:
     """Four significant digits, however large or small: for messages."""
-    return f"{Decimal(value.numerator) / Decimal(value.denominator):.4g}"
+    short = Context(prec=4).divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{short:.4g}"
 
 
 def enclose(compute: Callable[[], arb], *, width: float = 1e-14) -> Enclosure:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import ClassVar, NoReturn
 
@@ -198,7 +198,7 @@ def _text(value: object) -> str:
     A fraction is written as its decimal, where that has at most 28 digits.
     """
     if isinstance(value, Fraction) and value.denominator > 1:
-        decimal = Decimal(value.numerator) / Decimal(value.denominator)
+        decimal = Context(prec=28).divide(Decimal(value.numerator), Decimal(value.denominator))
         value = decimal if decimal == value else value
     try:
         text = str(value)

@@ -15,6 +15,7 @@ from dpverify._axes import axes_or_new
 from dpverify.data.adjacency import Adjacency, Group
 from dpverify.enclosure import Enclosure, Real, exact_string, number_string, rational
 from dpverify.errors import ParameterError, require, require_known
+from dpverify.execution.arithmetic import usual_errors
 from dpverify.numbers import whole
 
 if TYPE_CHECKING:
@@ -72,13 +73,15 @@ class PrivacyBound(ABC):
         """Encloses δ(ε), for ε ≥ 0 in nats."""
         exact = rational("epsilon", epsilon)
         require(exact >= 0, "epsilon", epsilon, "at least 0")
-        return self._delta(exact)
+        with usual_errors():
+            return self._delta(exact)
 
     def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in [0, 1)."""
         exact = rational("delta", delta)
         require(0 <= exact < 1, "delta", delta, "in [0, 1)")
-        return self._epsilon(exact)
+        with usual_errors():
+            return self._epsilon(exact)
 
     @abstractmethod
     def _delta(self, epsilon: Fraction) -> Enclosure:

@@ -702,7 +702,7 @@ def decimal_string(value: float | Fraction | Decimal, rounding: str, digits: int
     """A double in at most `digits` significant digits, rounded to a side; E beyond 17 places."""
     written = Decimal(value)  # type: ignore[arg-type]
     if written.is_finite():
-        written = Context(prec=digits, rounding=rounding).plus(written).normalize()
+        written = Context(prec=digits, rounding=rounding).normalize(written)
     return f"{written:f}" if -7 < written.adjusted() < 17 else f"{written:E}"
 
 
@@ -4664,7 +4664,7 @@ def _written(value: Decimal, largest: int = 15) -> str:
         return "undefined"
     if value == 0:
         return "0"
-    sign, value = "−" if value < 0 else "", abs(value)
+    sign, value = "−" if value < 0 else "", value.copy_abs()
 
     def bare(text: str) -> str:
         return text.rstrip("0").rstrip(".") if "." in text else text

@@ -430,5 +430,6 @@ def now() -> str:
 def rounded(value: Fraction, rounding: str) -> str:
     """A few digits, rounded in this direction."""
     context = Context(prec=_SHOWN, rounding=rounding)
-    number = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    number = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    number = context.normalize(number)
     return f"{number:f}" if -7 < number.adjusted() < 17 else f"{number:E}"

@@ -24,6 +24,7 @@ from dpverify.accounting.solve import beside, largest_argument
 from dpverify.accounting.targets import Target, check_target
 from dpverify.enclosure import Enclosure, Real, SquareRoot, rational
 from dpverify.errors import NumericalError, ParameterError, did_you_mean, require
+from dpverify.execution.arithmetic import usual_arithmetic
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import positive_rational, whole
 
@@ -33,6 +34,7 @@ _UP = Context(prec=17, rounding=ROUND_CEILING)
 _Curve = TypeVar("_Curve", bound=PrivacyCurve)
 
 
+@usual_arithmetic()
 def calibrate(
     kind: Callable[..., _Curve],
     *,
@@ -127,7 +129,7 @@ def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction, times
     goal = Enclosure.of_exact(delta).lower
     share = largest_argument(lambda x: at(1 / Fraction(x)), delta)
     for near in beside(share, -1):
-        sigma = Fraction(_UP.divide(1, Decimal(near)))
+        sigma = Fraction(_UP.divide(1, Decimal.from_float(near)))
         if at(sigma).upper <= goal:  # the decimal that is printed is the σ that is proven
             return sigma
     raise NumericalError(f"no certified sigma near {1 / share!r}")

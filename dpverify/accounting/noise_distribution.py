@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
 from dpverify.accounting.curves.gaussian import Gaussian, delta_gaussian, sigma_gaussian
@@ -134,7 +134,7 @@ def _sigma_of_samples(
     root = brentq(excess, low, high, xtol=_SIGMA_WIDTH / 8, rtol=2**-50) if low < high else low
     for step in range(40):  # the decimal that is printed is the σ that is proven
         near = math.exp(root) * (1 + step * _SIGMA_STEP)
-        sigma = Fraction(_SIGMA_DIGITS.create_decimal(Decimal(near)))
+        sigma = Fraction(_SIGMA_DIGITS.create_decimal_from_float(near))
         if at(sigma).upper <= goal:
             return sigma
     raise NumericalError(f"no certified sigma near {math.exp(root)!r}")

@@ -89,6 +89,7 @@ from dpverify.errors import (
     require,
     require_known,
 )
+from dpverify.execution.arithmetic import usual_arithmetic
 from dpverify.execution.progress import duration
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair
@@ -125,6 +126,7 @@ class Selection:
     search: bool | None = None
 
 
+@usual_arithmetic()
 def run(
     mechanism: Mechanism,
     config: AuditConfig,

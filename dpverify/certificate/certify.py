@@ -64,6 +64,7 @@ from dpverify.data.records import Table, scaled
 from dpverify.data.text_files import TEXTS
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import CertificateError, ConfigurationError
+from dpverify.execution.arithmetic import usual_arithmetic
 from dpverify.execution.progress import Announce, notebook_line, phases
 from dpverify.execution.versions import drawing_versions, versions
 from dpverify.ledger.reliance import relied_on
@@ -140,6 +141,7 @@ class Certified:
         return [*self.certificate.summary(), signature, *files.items()]
 
 
+@usual_arithmetic()
 def certify(
     source: Any,
     out: Path | str,

@@ -32,6 +32,7 @@ from dpverify.data.adjacency import Attribute
 from dpverify.data.declared import cell
 from dpverify.enclosure import exact_string
 from dpverify.errors import DPVerifyError
+from dpverify.execution.arithmetic import usual_arithmetic
 from dpverify.privacy import Certifiable
 
 __all__ = ["Forecast", "Plan", "plan"]
@@ -165,6 +166,7 @@ class Plan:
         return rows
 
 
+@usual_arithmetic()
 def plan(
     source: Any = None,
     *,

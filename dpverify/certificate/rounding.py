@@ -50,7 +50,7 @@ def _written(number: Decimal, *, largest: int = 15) -> str:
         return "undefined"
     if number == 0:
         return "0"
-    sign, number = "−" if number < 0 else "", abs(number)
+    sign, number = "−" if number < 0 else "", number.copy_abs()
     exponent = number.adjusted()
     if -5 <= exponent < largest:
         return sign + _without_zeros(f"{number:f}")

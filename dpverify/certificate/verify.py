@@ -14,6 +14,7 @@ from dpverify.certificate.checks import Check, certificate_path, read_certificat
 from dpverify.certificate.compose import check_document
 from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.sign import check_signatures, envelope_beside
+from dpverify.execution.arithmetic import usual_arithmetic
 from dpverify.execution.progress import Announce, notebook_line, phases
 from dpverify.paths import to_paths
 from dpverify.visible import escaped
@@ -62,6 +63,7 @@ class Verification:
         return [(check.status, check.name, check.detail) for check in self.checks]
 
 
+@usual_arithmetic()
 def verify(
     certificate: Path | str,
     *,

@@ -122,7 +122,7 @@ class Filter(ABC):
         epsilon = curve.epsilon_at(delta).upper
         rule = "larger: at this delta no epsilon is finite"
         require(epsilon < math.inf, "delta", delta, rule, _STATE_DELTA)
-        near = Fraction(_NEAREST.create_decimal(Decimal(epsilon)))
+        near = Fraction(_NEAREST.create_decimal_from_float(epsilon))
         proven = Fraction(curve.delta_at(near).upper) <= delta
         return (near if proven else _up(epsilon)), delta
 
@@ -269,7 +269,7 @@ class GaussianFilter(_LossFilter):
     theorem = "Smith and Thakurta 2022 (arXiv:2210.17520), Gaussian differential privacy"
 
     def _limit(self, delta: Fraction) -> Fraction:
-        sigma = Decimal(sigma_gaussian(self.epsilon, delta).upper)
+        sigma = Decimal.from_float(sigma_gaussian(self.epsilon, delta).upper)
         return Fraction(_DOWN.divide(1, Context(prec=200).multiply(sigma, sigma)))
 
     def _delta_at(self, limit: Fraction) -> Enclosure:

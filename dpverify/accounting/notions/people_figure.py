@@ -58,7 +58,8 @@ def people_figure(
     ]
     foot = _TOP + rows * _CELL + 26
     without = people(anyway, rounding=ROUND_FLOOR)
-    more = max(Decimal(people(at_most)) - Decimal(without), Decimal(0))  # as the sentence has it
+    difference = Context().subtract(Decimal(people(at_most)), Decimal(without))
+    more = max(difference, Decimal(0))  # as the sentence has it
     legend = [
         ("anyway", f"{without} right without the release"),
         ("release", f"at most {more:f} more with it"),
@@ -98,4 +99,5 @@ def people(share: Fraction | float, *, rounding: str = ROUND_CEILING) -> str:
     """A share as a number of a hundred people, of four digits; rounded up by default."""
     number = 100 * Fraction(share)
     rounded = Context(prec=4, rounding=rounding)
-    return f"{rounded.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize():f}"
+    divided = rounded.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return f"{rounded.normalize(divided):f}"

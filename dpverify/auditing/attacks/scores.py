@@ -54,6 +54,7 @@ from dpverify.auditing.statistics.score_bounds import (
 from dpverify.data.rows import row_key
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ParameterError, require, require_known
+from dpverify.execution.arithmetic import usual_arithmetic
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import level
 from dpverify.visible import shown
@@ -195,6 +196,7 @@ class ScoreAudit:
         return axes
 
 
+@usual_arithmetic()
 def audit_scores(
     with_: ArrayLike,
     without: ArrayLike,

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from dpverify.auditing.outputs.time_limit import Late, time_left, within
 from dpverify.errors import PASSING, DrawError
+from dpverify.execution.arithmetic import foreign_arithmetic
 from dpverify.privacy import Pair
 from dpverify.visible import escaped, raised
 
@@ -45,7 +46,8 @@ def foreign_code(
     passed : errors that go on as they are
     """
     try:
-        return within(time_limit, outputs, work)
+        with foreign_arithmetic():
+            return within(time_limit, outputs, work)
     except Late:
         late = f"took longer than {time_limit:g} s for one release"
         reason = late if time_left() > 0 else OVERDUE

@@ -272,7 +272,7 @@ def _number(text: str) -> float | Decimal:
     exact, nearest = Decimal(text), float(text)
     if math.isfinite(nearest):
         digits = Context(prec=len(exact.as_tuple().digits))
-        if digits.create_decimal(Decimal(nearest)) == exact:
+        if digits.create_decimal_from_float(nearest) == exact:
             return nearest
     return exact
 

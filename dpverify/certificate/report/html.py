@@ -29,6 +29,7 @@ from dpverify.certificate.rounding import (
 from dpverify.certificate.schema import Certificate, Ends, EventFinding, HazardAnswer
 from dpverify.enclosure import exact_string
 from dpverify.errors import extra
+from dpverify.execution.arithmetic import usual_arithmetic
 
 with extra("report", "a report"):
     from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -71,6 +72,7 @@ class _Fact:
     enclosure: Ends | None
 
 
+@usual_arithmetic()
 def render(certificate: Certificate, later: Sequence[Answered] = ()) -> str:
     """Report of a certificate, as one self-contained HTML page.
 
