@@ -39,10 +39,11 @@ from flint import acb, arb, ctx
 from dpverify.accounting.composition._inversion import EveryNode, Line
 from dpverify.accounting.composition._saddle import Transform
 from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
 from dpverify.accounting.losses._normal_mixture import NormalMixture, PowerIntegral, Window
 from dpverify.accounting.losses.base import ROUND_OFF, Doubles
-from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.poisson_sampled import MixtureLoss
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError
 
@@ -87,7 +88,7 @@ class SampledSum:
     @classmethod
     def near(
         cls,
-        loss: PoissonSampledLoss,
+        loss: MixtureLoss,
         times: int,
         eps: float,
         effort: float,
@@ -122,7 +123,7 @@ class SampledSum:
 class _Sum:
     """What is asked for."""
 
-    loss: PoissonSampledLoss
+    loss: MixtureLoss
     times: int
     eps: float
     effort: float
@@ -200,9 +201,7 @@ def _bits(effort: float) -> int:
     return int(effort / math.log(2)) + 40
 
 
-def _log_transform(
-    loss: PoissonSampledLoss, times: int, c: Doubles, window: Window | None
-) -> Doubles:
+def _log_transform(loss: MixtureLoss, times: int, c: Doubles, window: Window | None) -> Doubles:
     """Ln(M^T − A^T) at real points, in doubles."""
     whole = loss.log_moment(c)
     if window is None:
@@ -224,7 +223,7 @@ class _Plan:
 class _Along:
     """A line, and what is known of the nodes on it."""
 
-    loss: PoissonSampledLoss
+    loss: MixtureLoss
     times: int
     line: Line
     rest: _Rest | None
@@ -288,7 +287,7 @@ class _Along:
             return (-(self.times * (-inside.upper()).log1p()).expm1()).upper()
 
 
-def sampled_value(loss: PoissonSampledLoss, times: int, epsilon: Fraction) -> arb:
+def sampled_value(loss: MixtureLoss, times: int, epsilon: Fraction) -> arb:
     """Encloses f(ε), to a relative 1e-10 where a few tries reach that.
 
     Where a sum takes too many nodes, what basic composition and a single release prove is left.
@@ -311,7 +310,7 @@ def sampled_value(loss: PoissonSampledLoss, times: int, epsilon: Fraction) -> ar
     return best
 
 
-def sampled_bounds(loss: PoissonSampledLoss, times: int, delta: Fraction) -> Enclosure:
+def sampled_bounds(loss: MixtureLoss, times: int, delta: Fraction) -> Enclosure:
     """Encloses ε(δ) by basic composition, and by a single release."""
     one = _one(loss)
     least = 0.0 if loss.added else one.epsilon_at(delta).lower
@@ -319,11 +318,12 @@ def sampled_bounds(loss: PoissonSampledLoss, times: int, delta: Fraction) -> Enc
     return Enclosure(least, Enclosure.of_ball(most).upper)
 
 
-def _one(loss: PoissonSampledLoss) -> PoissonSampled:
-    return PoissonSampled(curve=Gaussian.from_mu_squared(loss.base.mu_squared), rate=loss.rate)
+def _one(loss: MixtureLoss) -> PoissonSampled | PoissonReplaced:
+    kind = PoissonReplaced if loss.mixture.replaced else PoissonSampled
+    return kind(curve=Gaussian.from_mu_squared(loss.base.mu_squared), rate=loss.rate)
 
 
-def sampled_root(loss: PoissonSampledLoss, times: int, delta: Fraction, guess: float) -> float:
+def sampled_root(loss: MixtureLoss, times: int, delta: Fraction, guess: float) -> float:
     """An ε with f(ε) near δ, by sums that each are good near one ε; a proposal.
 
     A better guess may be that of the normal law, or of the one large loss that makes δ where few
@@ -396,17 +396,15 @@ def _rest(mixture: NormalMixture, times: int, eps: float, room: float, c: float)
     reach = math.sqrt(2 * max(-room, 40.0)) + 2
     near = c * np.geomspace(0.125, 1e4, _POWERS)
     coarse = _log_parts(mixture, reach, _CELLS // 40)
-    bounds = [
-        times * np.logaddexp.accumulate(coarse[1] + (1 + b) * coarse[2]) - b * eps for b in near
-    ]
+    bounds = [times * np.logaddexp.accumulate(coarse[1] + b * coarse[2]) - b * eps for b in near]
     good = np.flatnonzero(np.min(bounds, axis=0) <= room)
     if not good.size:
         return None
     b = float(near[int(np.argmin([bound[good[-1]] for bound in bounds]))])
-    x, log_cells, log_g = _log_parts(mixture, reach, _CELLS)
-    # ln g errs as μx and μ² do.
-    off = ROUND_OFF * (1 + b) * (np.abs(log_g) + mu * (np.abs(x) + mu))
-    sums = np.logaddexp.accumulate(log_cells + (1 + b) * log_g + off) + _SLACK
+    x, log_cells, log_ratio = _log_parts(mixture, reach, _CELLS)
+    # ln g errs as μx and μ² do, and is added at most twice.
+    off = ROUND_OFF * (1 + 2 * b) * (np.abs(mixture.log_mixed(np.abs(x))) + mu * (np.abs(x) + mu))
+    sums = np.logaddexp.accumulate(log_cells + b * log_ratio + off) + _SLACK
     good = np.flatnonzero(times * sums - b * eps <= room)
     if not good.size:
         return None
@@ -431,11 +429,13 @@ def _rest(mixture: NormalMixture, times: int, eps: float, room: float, c: float)
 def _log_parts(
     mixture: NormalMixture, reach: float, cells: int
 ) -> tuple[Doubles, Doubles, Doubles]:
-    """Right ends of cells from −∞ on, ln of Q's mass of each, and ln g there, which is the most."""
+    """Right ends of cells from −∞ on, ln of a bound on the mass of each, and the loss there."""
     x = np.linspace(-reach, reach + math.sqrt(mixture.mu_squared), cells + 1)
     # From the side where it is relatively exact, in logarithms: masses may be below all doubles.
     left = x[1:] <= 0
     most = scipy.special.log_ndtr(np.where(left, x[1:], -x[:-1]))
     least = scipy.special.log_ndtr(np.where(left, x[:-1], -x[1:]))
     masses = most + np.log(-np.expm1(least - most))
-    return x, np.concatenate([[scipy.special.log_ndtr(x[0])], masses]), mixture.log_ratio(x)
+    masses = np.concatenate([[scipy.special.log_ndtr(x[0])], masses])
+    # Of φ; the first law has g times as much, which rises with x, as the loss does.
+    return x, masses + mixture.log_mixed(x), mixture.log_ratio(x)

@@ -80,7 +80,7 @@ from dpverify.accounting.losses.base import (
     transform,
     transforms,
 )
-from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.poisson_sampled import MixtureLoss
 from dpverify.accounting.solve import last_holding
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
@@ -268,10 +268,10 @@ class _Direction:
     losses: Transforms
 
     @property
-    def sampled(self) -> tuple[PoissonSampledLoss, int] | None:
+    def sampled(self) -> tuple[MixtureLoss, int] | None:
         """The one loss, where it is that of a sample, and how often it occurs."""
         ((loss, count), *others) = self.losses
-        return (loss, count) if isinstance(loss, PoissonSampledLoss) and not others else None
+        return (loss, count) if isinstance(loss, MixtureLoss) and not others else None
 
     def mean_and_deviation(self) -> tuple[float, float]:
         """Of the sum, in doubles, by differences of ln M near 0."""

@@ -61,9 +61,10 @@ from dpverify.accounting.curves.poisson_sampled import (
     single_loss,
     to_rate,
 )
-from dpverify.accounting.losses.base import Losses
+from dpverify.accounting.losses.base import Losses, TailedLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import FiniteLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss
 from dpverify.accounting.losses.sampled import ReplacedSampleLoss
 from dpverify.accounting.solve import falling_root, lowest
 from dpverify.data.adjacency import AddRemove, Replace
@@ -164,6 +165,11 @@ class PoissonReplaced(PrivacyCurve):
         ParameterError
             If the noise is neither Gaussian nor Laplace and its laws aren't known to be finite.
         """
+        base = self._known_base()
+        if self.rate == 1 and isinstance(base, GaussianLoss):
+            return ((GaussianLoss(mu_squared=4 * base.mu_squared), 1),)
+        if self.rate == 1 and isinstance(base, LaplaceLoss):
+            return ((LaplaceLoss(shift=2 * base.shift), 1),)
         loss = self._known_loss()
         if loss is None:
             raise ParameterError(
@@ -174,14 +180,19 @@ class PoissonReplaced(PrivacyCurve):
             )
         return ((loss, 1),)
 
-    def _known_loss(self) -> ReplacedSampleLoss | FiniteLoss | None:
+    def _known_base(self) -> TailedLoss | None:
         try:
-            base = single_loss(self.curve)
+            return single_loss(self.curve)
         except ParameterError:
             return None
+
+    def _known_loss(self) -> ReplacedSampleLoss | FiniteLoss | None:
+        base = self._known_base()
+        if isinstance(base, GaussianLoss) and self.rate < 1:
+            return PoissonReplacedLoss(base=base, rate=self.rate)
         if isinstance(base, GaussianLoss | LaplaceLoss):
             return ReplacedSampleLoss(base=base, rate=self.rate)
-        pairs = mirrored_pairs(base)
+        pairs = None if base is None else mirrored_pairs(base)
         return None if pairs is None else FiniteLoss(pairs=_replaced_pairs(pairs, self.rate))
 
     def _slope(self, epsilon: Fraction, s: float) -> arb:

@@ -4,7 +4,10 @@ With φ the standard normal density, g(x) = 1 − q + q·e^{μx − μ²/2} and 
 
     N(a + iy) = ∫ φ(x)·g(x)^{a + iy} dx,   y ≥ 0,
 
-is what the moment generating function of a `PoissonSampledLoss` is made of.
+is what the moment generating function of a `PoissonSampledLoss` is made of. For a record that is
+replaced the ratio is r = g(x)/g(−x), and with a ≥ 1
+
+    N(a + iy) = ∫ φ(x)·g(x)·r(x)^{a − 1 + iy} dx.
 
 **Trapezoid rule on a shifted line.** g has no zero and 0 ≤ arg g(x + iv) ≤ vμ where 0 ≤ vμ < π, so
 that the integrand f is analytic there, and may be integrated along Im z = d as well. On it
@@ -19,9 +22,15 @@ residues of 1/(e^{∓2πi(z − id)/h} − 1) on either side of the line. With v
     a < 0:   the same times cos(vμ/2)^a, since |g| ≥ Re g·e^{−ivμ/2} = g(x)·cos(vμ/2) (or more);
              or, where vμ ≤ π/2, at most (1 − q)^a·e^{v²/2}, since |g| ≥ Re g ≥ 1 − q.
 
+**A record replaced.** With g₋(z) = g(−z), 0 ≤ arg r(x + iv) ≤ 2vμ, so that again nothing oscillates
+that isn't small. |g| ≤ g(x) as before, and |g₋| ≥ g₋(x)·cos(vμ/2), for g₋ turned by e^{ivμ/2} has
+that real part. So at v = 2d the norm is at most N(a)·e^{v²/2}·cos(vμ/2)^{1 − a}.
+
 **Left out.** With the same bounds the terms fall geometrically beyond the ends: for a ≥ 0 to the
 left as φ does, g^a falling too, and to the right of an end X > aμ by at least e^{−h(X − aμ)} each,
-ln g having a slope of at most μ; for a < 0 on both sides as φ does, times (1 − q)^a. Between the
+ln g having a slope of at most μ; for a < 0 on both sides as φ does, times (1 − q)^a. Where a record
+is replaced g and 1/g₋ both rise, with slopes of their logarithms in [0, μ], so that it is the same,
+but for the slope, with (2a − 1)μ in place of aμ, and the factor cos(dμ/2)^{1 − a}. Between the
 ends, terms that are small enough are left out on the word of doubles, with a slack far above their
 round-off.
 
@@ -76,13 +85,32 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class NormalMixture:
-    """q of a normal law moved by μ, mixed with 1 − q of the one that isn't."""
+    """q of a normal law moved by μ, mixed with 1 − q of the one that isn't.
+
+    Attributes
+    ----------
+    replaced : whether the ratio is that to the mixture which is moved the other way
+    """
 
     mu_squared: Fraction
     rate: Fraction
+    replaced: bool = False
 
     def log_ratio(self, x: Doubles) -> Doubles:
-        """Ln g at real points, in doubles."""
+        """Ln g, or ln r, at real points, in doubles."""
+        return self.log_mixed(x) - self.log_mixed(-x) if self.replaced else self.log_mixed(x)
+
+    def log_power(self, x: Doubles, a: Doubles | float) -> Doubles:
+        """The logarithm of what φ is multiplied with, in doubles."""
+        found: Doubles = a * self.log_mixed(x)
+        return found - (a - 1) * self.log_mixed(-x) if self.replaced else found
+
+    def reach(self, a: Doubles) -> Doubles:
+        """The largest slope of that, which is where the last peak may be."""
+        return math.sqrt(self.mu_squared) * (2 * a - 1 if self.replaced else a)
+
+    def log_mixed(self, x: Doubles) -> Doubles:
+        """Ln g."""
         q, mu = float(self.rate), math.sqrt(self.mu_squared)
         ell = mu * x - mu * mu / 2
         near = np.log1p(q * np.expm1(np.minimum(ell, 30.0)))
@@ -91,13 +119,14 @@ class NormalMixture:
 
     def log_moments(self, a: Doubles, window: Window | None = None) -> Doubles:
         """Ln N at real points, in doubles: for planning."""
-        reach = math.sqrt(self.mu_squared) * a
+        reach = self.reach(a)
         far = reach > _FAR
         if far.any():
-            near = self.log_moments(np.where(far, 0.0, a), window)
-            return np.where(
-                far, a * math.log(self.rate) + float(self.mu_squared) * a * (a - 1) / 2, near
-            )
+            near = self.log_moments(np.where(far, 1.0, a), window)
+            beyond = a * math.log(self.rate) + float(self.mu_squared) * a * (a - 1) / 2
+            if self.replaced:
+                beyond -= (a - 1) * math.log1p(-float(self.rate))
+            return np.where(far, beyond, near)
         close = np.abs(reach) <= _CLOSE
         if close.any() and not close.all():
             found = np.empty_like(a)
@@ -113,7 +142,7 @@ class NormalMixture:
         if window:
             near = window.start + np.linspace(-8 * window.width, 12, 600)
             x = np.sort(np.concatenate([x, np.tile(near, (len(x), 1))], axis=1), axis=1)
-        exponents = a[:, None] * self.log_ratio(x) - x * x / 2
+        exponents = self.log_power(x, a[:, None]) - x * x / 2
         if window:
             exponents += scipy.special.log_ndtr((x - window.start) / window.width)
         most = exponents.max(axis=1, keepdims=True)
@@ -130,6 +159,8 @@ class NormalMixture:
 
     def _grid(self, a: Doubles) -> Doubles:
         """Points around the peaks of φ·g^a, where x = aμ·share(x), a row for each a."""
+        if self.replaced:
+            return self._grid_between(a)
         mu = math.sqrt(self.mu_squared)
         first, last = np.zeros_like(a), a * mu
         for _ in range(60):
@@ -149,6 +180,15 @@ class NormalMixture:
         # On multiples of one step the rule converges exponentially, however often it has them.
         return np.sort(np.round(points * 8) / 8, axis=1)
 
+    def _grid_between(self, a: Doubles) -> Doubles:
+        """The same of φ·g·r^{a − 1}, around the largest of points in the range."""
+        along = np.linspace(0, 1, 2001)
+        span = -12 + (self.reach(a) + 24)[:, None] * along
+        heights = self.log_power(span, a[:, None]) - span * span / 2
+        peak = np.take_along_axis(span, heights.argmax(axis=1)[:, None], axis=1)
+        points = np.concatenate([peak + np.linspace(-12, 12, 385), span], axis=1)
+        return np.sort(np.round(points * 16) / 16, axis=1)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PowerIntegral:
@@ -156,8 +196,8 @@ class PowerIntegral:
 
     Attributes
     ----------
-    logs : ln g at the points
-    weights : h·φ·g^a there, without a window and, if there is one, with it
+    logs : ln g, or ln r, at the points
+    weights : h·φ·g^a there, or h·φ·g·r^{a − 1}, without a window and, if there is one, with it
     errors : bounds on what a sum is off by, of each
     total : N(a), and the same inside the window
     """
@@ -262,6 +302,8 @@ class _Rule:
             turn = near * np.log(np.cos(heights * mu))
             flat = near * math.log1p(-float(mixture.rate)) if mixture.rate < 1 else math.inf
             cost += np.where(2 * heights * mu <= 1.57, np.minimum(turn, flat), turn)
+        if mixture.replaced:
+            cost -= (near - 1) * np.log(np.cos(heights * mu))
         if window:
             v = 2 * heights / window.width
             cost += v * v / 2 + np.log1p(0.4 * v)
@@ -287,8 +329,10 @@ class _Rule:
         cut, apart = self._cut(), arb(0)
         for j in chosen:
             z = acb(h * int(j), height)
-            log = (base + q * (mu * z - half).exp()).log()
-            weight = front * (self.a * log - z * z / 2).exp()
+            log = own = (base + q * (mu * z - half).exp()).log()
+            if self.mixture.replaced:
+                log = own - (base + q * (-mu * z - half).exp()).log()
+            weight = front * (own + (self.a - 1) * log - z * z / 2).exp()
             logs.append(log)
             weights.append(weight)
             if self.window:
@@ -331,22 +375,27 @@ class _Rule:
         effort = self.effort + self.height**2
         if self.window:
             effort += math.log1p(self.window.excess(self.height))
-        reach = math.sqrt(2 * (effort + (a * math.log1p(-q) if a < 0 else 0.0))) + 2
+        turn = self.height * mu
+        more = a * math.log1p(-q) if a < 0 else 0.0
+        if self.mixture.replaced:
+            more = (1 - a) * math.log(math.cos(turn / 2))
+        reach = math.sqrt(2 * (effort + more)) + 2
         first = math.floor(-reach / h)
-        last = math.ceil((max(a * mu, 0.0) + reach) / h)
+        last = math.ceil((max(float(self.mixture.reach(np.array(a))), 0.0) + reach) / h)
         if last - first > _MOST_POINTS:
             raise NumericalError(f"{last - first} points of a mixture are too many")
         j = np.arange(first, last + 1)
         x: Doubles = j.astype(np.float64) * h
-        turn = self.height * mu
         size = (self.height**2 - x * x) / 2 + a * self._log_modulus(x, turn)
+        if self.mixture.replaced:
+            size -= (a - 1) * self._log_modulus(-x, turn)
         (log_total,) = self.mixture.log_moments(np.array([a]))
         floor = float(log_total) - effort - math.log(len(j)) - math.log(h)
         return [int(k) for k in j[size > floor]], first, last, floor
 
     def _log_modulus(self, x: Doubles, turn: float) -> Doubles:
         """Ln |g(x + id)|, from |g|² = g² − 2(1 − q)q·e^ℓ·(1 − cos dμ)."""
-        log = self.mixture.log_ratio(x)
+        log = self.mixture.log_mixed(x)
         share = self.mixture.share(x)
         found: Doubles = log + np.log1p(-4 * share * (1 - share) * math.sin(turn / 2) ** 2) / 2
         return found
@@ -360,8 +409,14 @@ class _Rule:
             x = h * end
             density = h * (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
             if self.a > 0:
-                power = (self.a * (1 - q + q * (mu * x - mu * mu / 2).exp()).log()).exp()
-                slope = abs(x) if end < 0 else x - self.a * mu
+                log = (1 - q + q * (mu * x - mu * mu / 2).exp()).log()
+                power, slope = (self.a * log).exp(), self.a * mu
+                if self.mixture.replaced:
+                    other = (1 - q + q * (-mu * x - mu * mu / 2).exp()).log()
+                    other += (arb(self.height) * mu / 2).cos().log()
+                    power *= (-(self.a - 1) * other).exp()
+                    slope += (self.a - 1) * mu
+                slope = abs(x) if end < 0 else x - slope
             else:
                 power, slope = (self.a * (1 - q).log()).exp(), abs(x)
             if not slope > 0:
@@ -374,7 +429,9 @@ class _Rule:
         height, h = arb(self.height), arb(self.step)
         fall = 1 / ((2 * arb.pi() * height / h).exp() - 1)
         front = (2 * height * height).exp()
-        if self.a > 0:
+        if self.mixture.replaced:
+            share = fall * (1 + front * ((1 - self.a) * (height * mu).cos().log()).exp())
+        elif self.a > 0:
             share = fall * (1 + front)
         else:
             turn = height * mu

@@ -113,6 +113,22 @@ class EvenHeights:
         table = np.outer(np.exp(1j * far), np.exp(1j * near))
         return table.ravel()[: len(self.y)]
 
+    def sum(
+        self, weights: NDArray[np.complex128], places: NDArray[np.complex128]
+    ) -> NDArray[np.complex128]:
+        """Σ w·e^{ixy} over places x of Im x ≥ 0, as a product of matrices of both factors.
+
+        Of n terms it errs by at most Σ |w|·(5u·|x|y + (32 + 3n)u): an angle as in `turns`, and a
+        sum of 2n products, in any order, by 2nu in each part (Higham 2002, section 3.1).
+        """
+        start, step = self._parts
+        columns = self._columns
+        rows = -(-len(self.y) // columns)
+        far = np.exp(np.outer(1j * (start + step * columns * np.arange(rows)), places))
+        near = np.exp(np.outer(places, 1j * step * np.arange(columns)))
+        table: NDArray[np.complex128] = (far * weights) @ near
+        return table.ravel()[: len(self.y)]
+
     def half_inverse(self, c: float) -> NDArray[np.complex128]:
         """The same at the heights."""
         if c not in self._halves:

@@ -41,8 +41,8 @@ def test_a_part_that_may_lose_all_leaves_no_bound() -> None:
     "step",
     [
         dpv.Gaussian(sigma=1).poisson_sampled(rate="0.5"),
-        dpv.Gaussian(sigma=1).poisson_sampled(rate=1, replaced=True),
-        dpv.Laplace(scale=1).poisson_sampled(rate=1, replaced=True),
+        dpv.Gaussian(sigma=1).poisson_sampled(rate="0.5", replaced=True),
+        dpv.Laplace(scale=1).poisson_sampled(rate="0.5", replaced=True),
         dpv.Laplace(scale=1).sampled_without_replacement(size=1, out_of=2),
     ],
     ids=str,

@@ -22,7 +22,7 @@ from dpverify.accounting.composition._sampled import (
 from dpverify.accounting.losses._normal_mixture import PowerIntegral, Window
 from dpverify.accounting.losses.base import Doubles
 from dpverify.accounting.losses.continuous import GaussianLoss
-from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
 
 F = Fraction
 
@@ -41,6 +41,16 @@ def single(mu: float, q: float, epsilon: Doubles, *, added: bool) -> Doubles:
     own, other = (noise, mixed) if added else (mixed, noise)
     found: Doubles = own - np.exp(epsilon) * other
     return found
+
+
+def replaced(mu: float, q: float, epsilon: float) -> float:
+    """Of two releases of which a record is replaced: a sum over squares of both noisy numbers."""
+    x = np.linspace(-10 - mu, 10 + mu, 2001)
+    middle, up, down = (np.exp(-((x - a) ** 2) / 2) / math.sqrt(2 * math.pi) for a in (0, mu, -mu))
+    own, other = (1 - q) * middle + q * up, (1 - q) * middle + q * down
+    loss = np.log(own / other)
+    excess = np.maximum(-np.expm1(epsilon - loss[:, None] - loss), 0)
+    return float(own @ excess @ own * (x[1] - x[0]) ** 2)
 
 
 def twice(mu: float, q: float, epsilon: float, *, added: bool) -> float:
@@ -75,6 +85,20 @@ def test_two_releases_are_an_integral(
             assert found.lower() * (1 - 1e-7) < exact < found.upper() * (1 + 1e-7)
             if place == epsilon:
                 assert found.rad() < 10 * math.exp(-effort) * found.mid()
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "epsilon"),
+    [(F(1), F(1, 4), 0.2), (F(2), F(1, 100), 1.5), (F(1, 2), F(1, 2), 0.9)],
+)
+def test_two_releases_of_which_a_record_is_replaced(
+    mu: Fraction, rate: Fraction, epsilon: float
+) -> None:
+    loss = PoissonReplacedLoss(base=GaussianLoss(mu_squared=mu * mu), rate=rate)
+    with ctx.workprec(128):
+        found = SampledSum.near(loss, 2, epsilon, 24.0).value(arb(epsilon))
+    assert float(found) == pytest.approx(replaced(float(mu), float(rate), epsilon), rel=1e-4)
+    assert found.rad() < 1e-9 * found.mid()
 
 
 @pytest.mark.parametrize("times", [30, 400])

@@ -30,7 +30,7 @@ from dpverify.accounting.losses.discrete import (
     StaircaseLoss,
 )
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
-from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.accounting.losses.shuffled import ShuffledLoss
@@ -64,6 +64,8 @@ LAWS: list[TransformedLoss] = [
     PositionLoss(differ=F(1), losses=((LaplaceLoss(shift=F(1)), 3),)),
     PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 10)),
     PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1, 4)), rate=F(3, 4), added=True),
+    PoissonReplacedLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 10)),
+    PoissonReplacedLoss(base=GaussianLoss(mu_squared=F(4)), rate=F(9, 10)),
 ]
 
 

@@ -30,7 +30,7 @@ from dpverify.accounting.losses.discrete import (
     StaircaseLoss,
 )
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
-from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.accounting.losses.shuffled import ShuffledLoss
@@ -247,6 +247,7 @@ PAIRS: list[tuple[PrivacyLoss, Oracle]] = [
     (BatchLoss(base=NORMAL, rate=TENTH), Mirrored(normal(ON_SAMPLE, AT_0))),
     (BatchLoss(base=LAPLACE, rate=TENTH), Mirrored(laplace(ON_SAMPLE, AT_0))),
     (ReplacedSampleLoss(base=NORMAL, rate=TENTH), normal(*REPLACED)),
+    (PoissonReplacedLoss(base=NORMAL, rate=TENTH), normal(*REPLACED)),
     (ReplacedSampleLoss(base=LAPLACE, rate=TENTH), laplace(*REPLACED)),
     (ShuffledLoss(epsilon=F(1), users=5), tokens(1, 5, math.exp(-1))),
     (ShuffledLoss(epsilon=F(1), users=1), tokens(1, 1, math.exp(-1))),
