@@ -27,17 +27,20 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._bets import Bet, Event, EventBet, OddsBet, stakes, with_fitted
 
-__all__ = ["Basis", "Bettor", "EventBettor", "OddsBettor", "standardised", "waves"]
+__all__ = ["ALONE", "Basis", "Bettor", "EventBettor", "OddsBettor", "standardised", "waves"]
 
 Scores = NDArray[np.float64]
 Basis = Callable[[Scores], Callable[[Scores], Scores]]
 """From earlier outputs, of both sides, how rows of scores become functions of the columns."""
 
+ALONE = 2
+"""Columns with nothing to combine: a number, and its distance from the centre."""
 _QUANTILES = np.arange(1, 16) / 16
 _STAKES = np.arange(1, 40) / 40  # parts of the largest stake 1/(a + b)
 _CAUTION = 0.85  # part of the estimated best stake
 _DRAWN_TOGETHER = 4.0  # imaginary draws at the mean of both rates
 _LEAST_ALONE = 0.05  # of a column's variance: what it doesn't share with the others
+_CONSTANT = 1e-7  # deviations that round-off alone may leave
 _PARTS = 10  # of few earlier outputs, each with a score that is fitted to the others
 _FEW = 1000  # of more of them no score learns what it shouldn't
 _UNSEEN = 6  # pairs before the first bet
@@ -45,7 +48,6 @@ _FIRST = 4  # of odds, which the prior keeps small
 _PARTLY = np.array([1 / 64, 1 / 16, 1 / 4, 1])  # of the most where δ > 0
 _SAFE = 0.98  # of the most that leaves both factors positive
 _LEVELS = 64  # of shares, when a line is chosen
-_OFTEN = 1.15  # growth of what was seen before odds are fitted again
 _STEPS = 4  # of Newton's
 _LARGEST_STEP = 4.0  # in log odds
 _FAR = 4.0  # standard deviations, beyond which all is alike
@@ -154,41 +156,54 @@ def _drawn_together(first: NDArray[Any], second: NDArray[Any], seen: int) -> tup
 
 def _with_fitted(own: Scores, other: Scores) -> tuple[list[Scores], Scores]:
     """Scores with a fitted one, of each part by the other parts, and the weights of all."""
-    weights = _fit(own, other)
-    if weights.size == 0 or len(own) > _FEW:
+    if own.shape[1] <= ALONE:
+        return [own, other], np.zeros(0)
+    seen = len(own)
+    (weights,) = _fits(own, other, [slice(0)])
+    if seen > _FEW:
         return [with_fitted(scores, weights) for scores in (own, other)], weights
-    fitted = np.empty((2, len(own)))
-    parts = np.arange(len(own)) % _PARTS
-    for part in range(_PARTS):
-        inside = parts == part
-        learned = _fit(own[~inside], other[~inside])
-        fitted[:, inside] = [scores[inside] @ learned for scores in (own, other)]
+    learned = _fits(own, other, [slice(part, None, _PARTS) for part in range(_PARTS)])
+    by_others = learned[np.arange(seen) % _PARTS]
+    fitted = [np.einsum("ij,ij->i", scores, by_others) for scores in (own, other)]
     return [np.column_stack(both) for both in zip((own, other), fitted, strict=True)], weights
 
 
-def _fit(own: Scores, other: Scores) -> Scores:
-    """Weights of a linear score, in units of its spread: Fisher's, for columns of one factor.
+def _fits(own: Scores, other: Scores, left_out: Sequence[slice]) -> Scores:
+    """Weights of linear scores, in units of their spread: Fisher's, for columns of one factor.
 
     What all columns have in common, as noise of one threshold, is taken out: correlations are those
-    of a model in which it is their mean.
+    of a model in which it is their mean. There is a row for each part that is left out.
     """
-    if own.shape[1] <= 2:
-        return np.zeros(0)  # nothing to combine: a number, with its distance from the centre
-    centred = np.concatenate([own - own.mean(axis=0), other - other.mean(axis=0)])
-    spread = centred.std(axis=0)
+    sides = np.stack([own, other])
+    means = sides.mean(axis=1)
+    units = sides - means[:, None]
+    spread = np.sqrt(np.mean(units**2, axis=(0, 1)))
     spread[spread == 0] = 1.0
-    units = centred / spread
-    gap = (own.mean(axis=0) - other.mean(axis=0)) / spread
-    factor = units.mean(axis=1)
-    size = float(np.mean(factor**2))
-    loads = units.T @ factor / (len(factor) * size) if size else np.zeros(len(gap))
+    units /= spread
+    parts = [units[:, part] for part in left_out]
+    kept = np.array([[len(own) - part.shape[1]] for part in parts])
+    # Of what is kept: both means, and covariances within sides.
+    moved = np.stack([-part.sum(axis=1) for part in parts]) / kept[:, None]
+    products = np.einsum("sij,sik->jk", units, units, optimize=True) - np.stack(
+        [np.einsum("sij,sik->jk", part, part, optimize=True) for part in parts]
+    )
+    covariances = (products / kept[:, None] - np.einsum("psj,psk->pjk", moved, moved)) / 2
+    deviations = np.sqrt(np.einsum("pjj->pj", covariances).clip(0))
+    deviations[deviations < _CONSTANT] = 1.0
+    correlations = covariances / (deviations[:, :, None] * deviations[:, None])
+    gap = ((means[0] - means[1]) / spread + moved[:, 0] - moved[:, 1]) / deviations
+    shared = correlations.mean(axis=2)
+    size = shared.mean(axis=1, keepdims=True)
+    loads = shared / np.where(size > _CONSTANT, size, np.inf)
     alone = np.maximum(1 - loads**2 * size, _LEAST_ALONE)
     scaled = loads / alone
     # The inverse of diag(alone) + size·loads loadsᵀ, by Sherman and Morrison.
-    weights = gap / alone - scaled * (scaled @ gap) * size / (1 + size * (loads @ scaled))
-    deviation = float((units @ weights).std())
-    fitted: Scores = weights / spread / (deviation or 1.0)
-    return fitted
+    common, whole = (np.einsum("pj,pj->p", scaled, each)[:, None] for each in (gap, loads))
+    weights = gap / alone - scaled * common * size / (1 + size * whole)
+    variance = np.einsum("pj,pjk,pk->p", weights, correlations, weights)[:, None]
+    return np.asarray(
+        weights / (spread * deviations) / np.sqrt(np.where(variance > 0, variance, 1.0))
+    )
 
 
 def standardised(earlier: Scores) -> Callable[[Scores], Scores]:
@@ -253,18 +268,12 @@ class OddsBettor:
         f, g = stakes(self.levels, *self.choices.T[:, :, None])
         self.logs = self.levels * np.log(f) + (1 - self.levels) * np.log(g)
         self.weights = np.zeros(0)
-        self.bet: OddsBet | None = None
-        self.due = float(_FIRST)
 
     def choose(self, own: Scores, other: Scores) -> OddsBet | None:
-        """The last bet, until enough was seen since for another."""
-        if len(own) >= self.due:
-            self.due = max(len(own) + 1, _OFTEN * len(own))
-            self.bet = self._fitted(own[:, self.columns], other[:, self.columns])
-        return self.bet
-
-    def _fitted(self, own: Scores, other: Scores) -> OddsBet | None:
-        both = np.concatenate([own, other])
+        """The bet of the odds that were seen; None where it wouldn't have grown."""
+        if len(own) < _FIRST:
+            return None
+        both = np.concatenate([own, other])[:, self.columns]
         of = self.basis(both)
         inputs = of(both)
         if inputs.shape[1] != self.weights.size:

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._bets import Bet, EventBet
 from dpverify.auditing.attacks._bettors import (
+    ALONE,
     Basis,
     Bettor,
     EventBettor,
@@ -61,13 +62,12 @@ Scores = NDArray[np.float64]
 
 CHUNK = 64
 """Pairs that share two streams of words, named by their place."""
-_GROWTH = 0.03  # of a block, relative to what was seen
+_GROWTH = 0.1  # of a block, relative to what was seen
 _MOST_COLUMNS = 64
 _INFINITE = 1e150  # stands for infinities, whose sums and differences are no scores
 _ENDS = -_INFINITE, _INFINITE
 _LAYOUT = 32  # draws on each side that say of what kind outputs are
 _FREQUENT = 1 / 20  # of all values of an output
-_ALONE = 2  # columns of a number alone
 _PLAIN, _WINDING, _EACH = waves(4, decay=1), waves(8), waves(2)
 
 
@@ -225,7 +225,7 @@ def _bettors(lines: Sequence[Line], width: int, moved: _Moved | None) -> list[Be
     against = np.array(lines, dtype=np.float64)
     plain = width - (0 if moved is None else moved.width)
     odds: list[tuple[slice, Basis, float]]
-    if plain <= _ALONE:
+    if plain <= ALONE:
         odds = [(slice(1), _PLAIN, 2.0), (slice(1), _WINDING, 0.25), (slice(1), _WINDING, 0.1)]
     else:
         odds = [(slice(plain), _EACH, 0.5)]
