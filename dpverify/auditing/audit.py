@@ -49,6 +49,7 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     seed: Real = 0,
     workers: Real = -1,
     time_limit: Real = 10,
+    brief: bool | None = None,
     replay: str = "",
     journal: AuditJournal | None = None,
     progress: Callable[[str], None] | None = None,
@@ -86,6 +87,9 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
         audit of precision, unless all outputs are whole numbers.
     alpha, draws, seed, workers, time_limit
         As for `AuditConfig`; alpha is the level of the whole report, and draws are at least 20.
+    brief : bool
+        Whether to make fewer draws where these already tell much, and none once the claim is
+        refuted. By default so where pairs are searched for and a release takes 0.2 ms or more.
     replay : str
         The line that repeats the audit, for the report; by default code that calls this function.
     journal : AuditJournal
@@ -138,6 +142,7 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
         seed=seed,
         workers=workers,
         time_limit=time_limit,
+        brief=brief,
     )
     selection = Selection(kinds=kinds, without=without, pairs=pairs, search=search)
     mechanism = _mechanism(subject, at, {n: v for n, v in words.items() if v is not None})

@@ -38,6 +38,9 @@ class AuditConfig:
         process.
     time_limit : real, positive
         Seconds that one release may take; all of an audit may take 1,000 times as many (`longest`).
+    brief : bool or None
+        Whether fewer draws are made where these already tell much, and none once the claim is
+        refuted; None where that depends on how long a release takes.
 
     Raises
     ------
@@ -56,6 +59,7 @@ class AuditConfig:
     seed: int = field(default=0, converter=to_whole)
     workers: int = field(default=-1, converter=to_whole)
     time_limit: float = field(default=10.0, converter=to_seconds)
+    brief: bool | None = None
 
     def __attrs_post_init__(self) -> None:
         require(self.seed >= 0, "seed", self.seed, "at least 0")
@@ -63,6 +67,8 @@ class AuditConfig:
         require(
             processes, "workers", self.workers, "a number of processes, or -1 for one on each core"
         )
+        truth = self.brief is None or isinstance(self.brief, bool)
+        require(truth, "brief", self.brief, "True, False or None")
 
     @property
     def longest(self) -> float:

@@ -33,6 +33,10 @@ that fails later, in any kind. An audit isn't begun if it would take longer than
 (`AuditConfig.longest`) at the pace of the first releases; one that turns out to take longer is
 ended, and is inconclusive.
 
+**Slow releases.** Where pairs are searched for and a release takes 0.2 ms or more, the audit is
+brief (`AuditConfig.brief`): training draws decide how many are needed, and attacks that are left
+once the claim is refuted aren't made. The replay says so, and repeats it at any pace.
+
 **Beside the outputs.** A few releases are watched: what they print, write or ask for is noted, and
 where that depends on the data the report is inconclusive (`side_effects`).
 """
@@ -102,6 +106,7 @@ _TRIALS = 3  # releases on each side of each pair before anything is counted
 _RAISED = 200  # where all of those raised
 _RELEASES = 6  # for each draw of each kind: training ones too, of both sides, at two pairs
 _FAST = 0.01  # seconds of a release, below which several are timed
+_SLOW = 2e-4  # seconds of a release, from which on an audit with a search is brief
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
 
@@ -156,10 +161,15 @@ def run(
         mechanism=display_name(mechanism),
         claim=asked.claim,
         alpha=config.alpha,
-        replay=replay or asked.code,
     )
     copied = copier(mechanism)
-    seconds = asked.releases * kept("pace", lambda: _pace(mechanism, pairs, space, config))
+    pace = kept("pace", lambda: _pace(mechanism, pairs, space, config))
+    if config.brief is None and space is not None and pace >= _SLOW:
+        asked = replace(asked, config=evolve(config, brief=True))
+        config = asked.config
+    processes = (os.cpu_count() or 1) if config.workers == -1 else config.workers
+    seconds = asked.releases * pace / processes
+    report = partial(report, replay=replay or asked.code)
     if seconds > config.longest:
         return report(findings=(), failed=(_too_slow(mechanism, seconds, config),))
     if seconds > _SOON:
@@ -208,8 +218,10 @@ def run(
         found[attack.name] = findings(attack, target)
         if any(finding.verdict == "violation" for finding in found[attack.name]):
             target = replace(target, refuted=True)
+            if config.brief:
+                break
     return report(
-        findings=tuple(finding for attack in possible for finding in found[attack.name]),
+        findings=tuple(finding for attack in possible for finding in found.get(attack.name, ())),
         failed=(*unfit.values(), *remembering, *trials["leaks"]),
         notes=tuple(trials["notes"]),
         searched=searched,
@@ -302,12 +314,14 @@ class _Asked:
             pairs=selection.pairs,
             search=selection.search,
             workers=None if config.workers == -1 else config.workers,
+            brief=config.brief,
         )
 
     @property
     def releases(self) -> int:
         """About how many releases the audit makes."""
-        return _RELEASES * (len(self.kinds) + (self.space is not None)) * self.config.draws
+        each = _RELEASES // 2 if self.config.brief else _RELEASES
+        return each * (len(self.kinds) + (self.space is not None)) * self.config.draws
 
     def attacks(self, *, whole: bool) -> list[Attack]:
         """Attacks of the kinds; `whole` says whether all outputs are whole numbers."""
@@ -323,7 +337,6 @@ def _pace(
     mechanism: Mechanism, known: Sequence[Pair], space: Space | None, config: AuditConfig
 ) -> float:
     """Seconds a release; 0 where the first pair can't be drawn from, which trials tell."""
-    processes = (os.cpu_count() or 1) if config.workers == -1 else config.workers
     here = evolve(config, workers=1)
     seconds = math.inf
     with suppress(ParameterError, DrawError):
@@ -334,7 +347,7 @@ def _pace(
             start = perf_counter()
             sample_pair(mechanism, pair, here, "pace", draws=draws)
             seconds = min(seconds, (perf_counter() - start) / (2 * draws))
-        return seconds / processes
+        return seconds
     return 0.0
 
 

@@ -29,6 +29,11 @@ simplest. Each step makes it strictly simpler, so it ends, at a pair none of who
 simplifications keeps enough. Where the claim is exceeded, 250 draws or a quarter come first, if
 there are more: few simpler pairs are in doubt after these.
 
+**Brief** (`AuditConfig.brief`), for slow releases: glances end with the third pair at which outputs
+never agree. The four pairs that are farthest apart come before the rounds, which are left out if
+one of these shows clearly more than the claim. Else they have half of the draws, and end with such
+a pair. No other pair is shrunk, and that with few draws for each of 20 simpler ones.
+
 **Level.** Search and shrink come *before* the count, on streams of words of their own. So the pairs
 that are audited are a function of draws that no test uses. Given those draws the pairs are fixed,
 and the counted ones are independent of them; each audit errs with at most its level for fixed
@@ -70,7 +75,14 @@ _GLANCE = 5  # draws on a side, by which all candidates are compared before
 _LEAST = 20  # draws on a side, below which a bound says nothing
 _SILENT = 50  # draws on a side, where all that was drawn before raised the same
 _SHRINKS = 40  # simpler pairs that are tried
+_FEW_SHRINKS = 20  # where it is to be brief
 _FIRST = 250  # draws on a side, or a quarter, that often tell enough of a simpler pair
+_SURE = 50  # draws on a side that show that one side alone fails
+_LEADERS = 4  # pairs that come before the rounds where it is to be brief
+_LED = 125  # draws on a side of these
+_ASUNDER = 3  # pairs at which outputs never agree, of which a brief search needs no more
+_NEVER = 1e9  # the distance there
+_CLEAR = 0.2  # nats above the claim, beyond which no other pair is needed
 _WEAK = 0.25  # of what it has to show: with less on these draws, it isn't drawn from again
 LOST = 9  # times the limit of one release that pairs may take to fail; the rest isn't tried then
 
@@ -111,7 +123,8 @@ def search(
     """
     candidates = _candidates(mechanism, known, space, config)
     bounds = _Bounds(mechanism=mechanism, config=config)
-    found, best, count = _raced(_glanced(candidates, bounds), bounds)
+    left, leaders = _glanced(candidates, bounds)
+    found, best, count = _led(leaders, bounds) or _raced(left, bounds)
     pair = None
     if found is not None:
         pair = _simplest(found, best, count, space, bounds)
@@ -166,6 +179,12 @@ class _Bounds:
     answered: bool = False
 
     @property
+    def claimed(self) -> float:
+        """The ε that is claimed, where it is bounded."""
+        curve = self.mechanism.privacy()
+        return curve.epsilon_at(self.config.delta_for(curve)).upper
+
+    @property
     def said(self) -> str:
         """What all that fail raised, if it is the same."""
         return next(iter(self.raised)) if len(self.raised) == 1 else ""
@@ -190,25 +209,42 @@ class _Bounds:
 
         Once pairs that fail have taken too long, the rest isn't drawn from.
         """
-        shown = []
+        shown: list[float] = []
         for pair in pairs:
             hopeless = self.lost > LOST * self.config.time_limit
             shown.append(-math.inf if hopeless else self(pair, stage, count))
+            asunder = self.config.brief and stage == "glance" and shown[-1] >= _NEVER
+            if asunder and sum(each >= _NEVER for each in shown) == _ASUNDER:
+                break
         return sorted(((each, place) for place, each in enumerate(shown)), key=lambda one: -one[0])
 
 
-def _glanced(candidates: Sequence[Pair], bounds: _Bounds) -> list[Pair]:
-    """Those that are compared by their bounds, after glances where there are more than that."""
-    left, count = list(candidates), _GLANCE
+def _glanced(candidates: Sequence[Pair], bounds: _Bounds) -> tuple[Sequence[Pair], Sequence[Pair]]:
+    """Those that are compared by their bounds, after glances where there are more than that.
+
+    Beside them those that are the farthest apart, the farthest first.
+    """
+    left, leaders, count = list(candidates), list[Pair](), _GLANCE
     while len(left) > _COMPARED:
         most = CANDIDATES if len(left) > CANDIDATES else _COMPARED
         ranked = bounds.ranked(left, "glance", count)
         first = sorted(place for shown, place in ranked if shown > -math.inf)[: _COMPARED // 2]
         chosen = list(dict.fromkeys([*first, *(place for _, place in ranked)]))[:most]
         if ranked[0][0] == -math.inf:
-            return []
+            return [], []
+        leaders = [left[place] for shown, place in ranked[:_LEADERS] if shown > -math.inf]
         left, count = [left[place] for place in sorted(chosen)], 4 * count
-    return left
+    return left, leaders
+
+
+def _led(leaders: Sequence[Pair], bounds: _Bounds) -> tuple[Pair, float, int] | None:
+    """Where it is to be brief, a pair that needs no rounds, as `_raced` gives it."""
+    if bounds.config.brief:
+        for pair in leaders:
+            shown = bounds(pair, "search", _LED)
+            if shown > bounds.claimed + _CLEAR:
+                return pair, shown, _LED
+    return None
 
 
 def _raced(left: Sequence[Pair], bounds: _Bounds) -> tuple[Pair | None, float, int]:
@@ -217,6 +253,8 @@ def _raced(left: Sequence[Pair], bounds: _Bounds) -> tuple[Pair | None, float, i
     if not left:
         return None, best, count
     draws, rounds = bounds.config.draws, max(1, math.ceil(math.log2(len(left))))
+    brief, clear = bounds.config.brief, bounds.claimed + _CLEAR
+    draws = draws // 2 if brief else draws
     for number in range(rounds):
         count = max(_LEAST, draws // (rounds * len(left)))
         ranked = bounds.ranked(left, f"search {number}", count)
@@ -225,17 +263,23 @@ def _raced(left: Sequence[Pair], bounds: _Bounds) -> tuple[Pair | None, float, i
             return None, best, count
         better = [left[place] for shown, place in ranked if shown > -math.inf]
         left = better[: max(1, len(left) // 2)]
+        if brief and best > clear:
+            break
     return left[0], best, count
 
 
 def _simplest(found: Pair, best: float, count: int, space: Space, bounds: _Bounds) -> Pair:
     """The pair, shrunk while it keeps enough of what it shows on draws of its own."""
-    curve = bounds.mechanism.privacy()
-    claimed = curve.epsilon_at(bounds.config.delta_for(curve)).upper
+    claimed, brief = bounds.claimed, bounds.config.brief
+    if brief and best <= claimed:
+        return found
+    if brief:
+        count = min(count, _FIRST) if math.isfinite(best) else _SURE
+    most = _FEW_SHRINKS if brief else _SHRINKS
     # Drawn again: the best of many scores is more than the pair has.
     shows = best if math.isinf(best) else min(best, bounds(found, "shrink", count))
     enough = shows if shows <= claimed or math.isinf(shows) else (shows + claimed) / 2
-    trial = iter(range(_SHRINKS))
+    trial = iter(range(most))
 
     def keeps(pair: Pair) -> bool:
         if not _taken(bounds.mechanism, pair):
@@ -248,7 +292,7 @@ def _simplest(found: Pair, best: float, count: int, space: Space, bounds: _Bound
                 return glance >= enough
         return bounds(pair, f"shrink {number}", count) >= enough
 
-    return shrunk(found, space, keeps, most=_SHRINKS)
+    return shrunk(found, space, keeps, most=most)
 
 
 def _taken(mechanism: Any, pair: Pair) -> bool:
@@ -331,4 +375,4 @@ def _distance(own: NDArray[Any], other: NDArray[Any]) -> float:
     with np.errstate(all="ignore"):  # an infinite output, or one that never changes
         apart = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
         spread = np.sqrt(sides[0].var(axis=0) + sides[1].var(axis=0))
-        return float(np.nan_to_num(apart / spread, nan=0.0, posinf=1e9).max(initial=0.0))
+        return float(np.nan_to_num(apart / spread, nan=0.0, posinf=_NEVER).max(initial=0.0))

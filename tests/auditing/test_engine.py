@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import dpverify as dpv
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.auditing import engine
 from dpverify.auditing.attacks.white_box import WhiteBoxAttack
 from dpverify.auditing.audit import audit
 from dpverify.auditing.finding import BandEvidence, Finding
@@ -35,6 +37,12 @@ DELTA = Fraction(1, 1000)
 GAUSSIAN = Gaussian(sigma=1)
 
 
+PACES: list[tuple[float, dict[str, Any], bool]] = [
+    (1e-4, {}, False),
+    (1e-3, {}, True),
+    (1e-3, {"brief": False}, False),
+    (1e-3, {"pairs": [Pair(name="one more", record=[], neighbour=[{"old": True}])]}, False),
+]
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 
 
@@ -207,3 +215,42 @@ def test_the_white_box_attack_redraws_where_the_guarantee_is_over_the_draw(
         WhiteBoxAttack(), sketch, sketch.worst_pairs(), delta=DELTA, draws=20, seed=1, workers=1
     )
     assert len(set(seeds)) == 2 * 20 * len(sketch.worst_pairs())
+
+
+class Called:
+    """A count with noise of some scale, and how often it was asked for."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale, self.calls = scale, 0
+
+    def audited(self, **options: Any) -> Report:
+        def count(people: Any, rng: Any) -> float:
+            self.calls += 1
+            return len(people) + float(rng.laplace(scale=self.scale))
+
+        people = dpv.Table({"old": dpv.Booleans()}, rows=(0, 6))
+        usual: dict[str, Any] = {"kinds": ["black-box", "trade-off", "sequential"], "draws": 4000}
+        claim: dict[str, Any] = {"epsilon": 1, "adjacency": dpv.AddRemove(), "domain": people}
+        return audit(count, **usual | claim | {"workers": 1} | options)
+
+
+def test_a_brief_audit_ends_once_the_claim_is_refuted() -> None:
+    counts = Called(0.2), Called(1)
+    broken, true = (count.audited(brief=True) for count in counts)
+    assert (broken.verdict, true.verdict) == ("violation", "no_violation_found")
+    assert [finding.audit for finding in broken.findings] == ["black-box"]
+    assert len(true.findings) == 6
+    assert counts[0].calls < 8000 < counts[1].calls
+    assert "brief=True" in broken.replay
+    assert "brief=True" in broken.findings[0].replay
+    assert 1 < broken.epsilon_lower < 5
+
+
+@pytest.mark.parametrize(("pace", "options", "brief"), PACES)
+def test_slow_releases_make_a_search_brief(
+    monkeypatch: pytest.MonkeyPatch, pace: float, options: dict[str, Any], brief: bool
+) -> None:
+    monkeypatch.setattr(engine, "_pace", lambda *_: pace)
+    report = Called(0.1).audited(**{"kinds": ["black-box"], "draws": 500} | options)
+    assert ("brief=True" in report.replay) == brief
+    assert report.verdict == "violation"

@@ -1,7 +1,10 @@
 """The black-box attack: only `release` is known.
 
 Twice as many draws as are counted are for training; the first quarter of them is enough where it
-has an event of all outputs of one side and of none of the other. Scores are learned from their
+has an event of all outputs of one side and of none of the other. (Where the audit is to be brief,
+half of all these do; and 200 others, or a thousand, or that quarter, where an event's cautious
+bound is clearly above the claim. Then no more are counted than twice those that refute it even if
+the event is three standard errors less telling.) Scores are learned from their
 first third (`_scores.learned`), and one event {score ≥ t} or {score ≤ t} of one side is chosen on
 the rest, or on all of them where the score wasn't fitted to them. Two rules choose.
 
@@ -38,6 +41,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy
+from attrs import evolve
 from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._scores import Score, learned
@@ -61,7 +65,10 @@ _CAUTION = 3.5  # standard errors, in the choice of the event
 _THRESHOLDS = 400  # of a score that are tried, by their quantiles, with their neighbours
 _TRAINED = 2  # training draws for each that is counted
 _FIRST = 4  # of this many parts of the training draws the first may do
+_GLANCE = 200  # training draws on a side before all others, where the audit is to be brief
 _FITTED = 3  # of this many parts of the training draws scores are fitted to the first
+_ERRORS = 3.0  # standard errors by which an event may be less telling than training has it
+_ABOVE = 0.2  # nats above the claim, beyond which training is long enough for a brief audit
 _CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
 _FEW = 1.0  # z of the ordering for a rare event
 _UNSEEN = 2.0  # and for an event that training never showed on the other side
@@ -188,16 +195,23 @@ def chosen(target: Target, pair: Pair, config: AuditConfig, *, unpack: bool = Tr
         claim = target.claim
         delta = config.delta_for(claim)
         lines = claim_lines(min(claimed_epsilon(claim, delta), 50.0), float(delta))[:1]
-        draws = _TRAINED * config.draws
+        draws = config.draws if config.brief else _TRAINED * config.draws
         begun: Sequence[tuple[Drawn, Drawn]] = ()
         event = partial(choose, delta=float(delta), lines=lines, unpack=unpack)
         train = partial(sampled, target.mechanism, pair, config, _TRAINING)
-        first = draws // _FIRST // CHUNK * CHUNK
-        if first:
-            part = train(draws=first)
-            choice = event(*part.outputs, classifiers=False)
-            if choice.p == 1 and choice.q == 0:  # no event is better
+        if config.brief:
+            glance = sampled(
+                target.mechanism, pair, config, f"{_TRAINING}, glance", draws=min(_GLANCE, draws)
+            )
+            choice = event(*glance.outputs, classifiers=False)
+            if _tells(choice, claim, config):
                 return choice
+        first = draws // _FIRST // CHUNK * CHUNK
+        for enough in sorted({min(CHUNK, first) if config.brief else first, first} - {0}):
+            part = train(draws=enough, begun=begun)
+            choice = event(*part.outputs, classifiers=False)
+            if (choice.p == 1 and choice.q == 0) or _tells(choice, claim, config):
+                return choice  # no event is better, or none is needed
             begun = part.chunks
         return event(*train(draws=draws, begun=begun).outputs)
 
@@ -235,13 +249,40 @@ class BlackBoxAttack(Attack):
     ) -> Finding:
         try:
             choice = chosen(target, pair, config, unpack=self.unpack)
-            outputs = counted(target, pair, config).told_apart(choice.like)
+            draws = _enough(choice, claim, config)
+            outputs = counted(target, pair, evolve(config, draws=draws)).told_apart(choice.like)
         except DrawError as error:
             return undrawn(self.name, error, level=config.alpha, pair=pair)
         delta = config.delta_for(claim)
         finding = _judged(choice, choice.count(*outputs), claim, pair, delta, config.alpha)
         told = raised_in(*outputs)
         return replace(finding, statement=f"{finding.statement} {told}") if told else finding
+
+
+def _tells(choice: Choice, claim: PrivacyCurve, config: AuditConfig) -> bool:
+    """Whether a brief audit needs no other event: its cautious bound is clearly above the claim."""
+    claimed = claimed_epsilon(claim, config.delta_for(claim))
+    return bool(config.brief) and not choice.rare and choice.bound > claimed + _ABOVE
+
+
+def _enough(choice: Choice, claim: PrivacyCurve, config: AuditConfig) -> int:
+    """Draws to count: all, or as many as a brief audit needs, by training alone."""
+    if not _tells(choice, claim, config):
+        return config.draws
+    delta, draws = config.delta_for(claim), _GLANCE
+    while 2 * draws < config.draws:
+        hits, false_hits = choice.p * draws, max(choice.q, 1 / _GLANCE) * draws
+        counts = Counts(
+            hits=max(0, math.floor(hits - _ERRORS * math.sqrt(hits * (1 - choice.p)))),
+            draws=draws,
+            false_hits=min(draws, math.ceil(false_hits + _ERRORS * math.sqrt(false_hits))),
+            false_draws=draws,
+        )
+        judged = judge(counts, claim, delta, config.alpha, caution=choice.caution)
+        if judged.refuted_at is not None:
+            return 2 * draws
+        draws *= 2
+    return config.draws
 
 
 def _judged(

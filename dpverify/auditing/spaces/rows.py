@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, islice
 from typing import Any
 
@@ -93,6 +94,14 @@ class Rows(Space):
                     row = self._simplest()
                     row[name] = values[number]
                     yield row
+
+    def spread(self, number: int) -> Any:
+        """The row of this number; values of each column fill its range evenly, at its own pace."""
+        row = {}
+        for pace, (name, column) in enumerate(self.columns.items(), start=1):
+            part = (number + 1) * math.sqrt(pace * pace + 1) % 1  # of an irrational number
+            row[name] = column.drawn(partial(_share, part))
+        return self._row(row)
 
     def room(self, rows: Sequence[Any]) -> int:
         """How many rows may be added."""
@@ -284,6 +293,10 @@ class Rows(Space):
     def _equal(self, first: Sequence[Any], second: Sequence[Any], at: tuple[Any, Any]) -> bool:
         i, j = at
         return i is not None and j is not None and row_key(first[i]) == row_key(second[j])
+
+
+def _share(part: float, ways: int) -> int:
+    return int(ways * part)
 
 
 def _pair(record: Any, neighbour: Any) -> Pair:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import count, cycle, islice, repeat
 from typing import Any, ClassVar, Protocol
 
 from attrs import field, frozen
@@ -27,6 +28,9 @@ class _DataSets(Protocol):
 
     def new_rows(self, choose: Choose) -> Iterator[Any]:
         """Rows that may be added or replace another."""
+
+    def spread(self, number: int) -> Any:
+        """One of endlessly many rows, whose values are spread evenly."""
 
     def room(self, rows: Sequence[Any]) -> int:
         """How many rows may be added."""
@@ -87,17 +91,20 @@ class AddRemove:
             yield space.of_rows(other)
 
     def _more(self, rows: list[Any], space: _DataSets, choose: Choose) -> Iterator[list[Any]]:
-        for new in space.new_rows(choose):
+        if self.user is None:
+            for new in space.new_rows(choose):
+                place = len(rows) - choose(len(rows) + 1)
+                yield [*rows[:place], *[new] * self.k, *rows[place:]]
+            return
+        for several in _of_one_user(space, choose):
             place = len(rows) - choose(len(rows) + 1)
-            added = [new] * self.k
-            if self.user is not None:
-                each = _many(max(space.room(rows) // self.k, 1), choose)
-                added = []
-                for _ in range(self.k):
-                    other = space.another_user([*rows, *added], self.user, choose)
-                    if other is None:
-                        return
-                    added += [space.of_user(new, self.user, other)] * each
+            each = _many(max(space.room(rows) // self.k, 1), choose)
+            added: list[Any] = []
+            for _ in range(self.k):
+                other = space.another_user([*rows, *added], self.user, choose)
+                if other is None:
+                    return
+                added += [space.of_user(row, self.user, other) for row in islice(several, each)]
             yield [*rows[:place], *added, *rows[place:]]
 
     def _less(self, rows: list[Any], choose: Choose) -> Iterator[list[Any]]:
@@ -156,21 +163,22 @@ class Replace:
         """Neighbours with other rows in places that are chosen; some may lie outside the space."""
         rows = list(data)
         users = {} if self.user is None else {row_key(_user(r, self.user)): r for r in rows}
-        for place in shuffled(len(users) if self.user else len(rows), choose):
-            for new in space.new_rows(choose):
-                if self.user is None:
+        if self.user is None:
+            for place in shuffled(len(rows), choose):
+                for new in space.new_rows(choose):
                     changed = [new] * len(rows[place : place + self.k])
-                    other = [*rows[:place], *changed, *rows[place + self.k :]]
-                else:
-                    gone = list(users.items())[place : place + self.k]
-                    other = self._replaced(rows, gone, new, space, choose)
-                yield space.of_rows(other)
+                    yield space.of_rows([*rows[:place], *changed, *rows[place + self.k :]])
+            return
+        for place in shuffled(len(users), choose):
+            gone = list(users.items())[place : place + self.k]
+            for several in _of_one_user(space, choose):
+                yield space.of_rows(self._replaced(rows, gone, several, space, choose))
 
     def _replaced(
         self,
         rows: list[Any],
         gone: Sequence[tuple[Hashable, Any]],
-        new: Any,
+        several: Iterator[Any],
         space: _DataSets,
         choose: Choose,
     ) -> list[Any]:
@@ -179,8 +187,12 @@ class Replace:
         keys = {key for key, _ in gone}
         rest = [row for row in rows if row_key(_user(row, user)) not in keys]
         each = _many(max((len(rows) - len(rest) + space.room(rows)) // len(gone), 1), choose)
-        theirs = [space.of_user(new, user, _user(row, user)) for _, row in gone]
-        return [row for row in theirs for _ in range(each)] + rest
+        theirs = [
+            space.of_user(new, user, _user(row, user))
+            for _, row in gone
+            for new in islice(several, each)
+        ]
+        return theirs + rest
 
 
 @frozen
@@ -211,6 +223,15 @@ class Permutation:
         for place in shuffled(max(len(rows) - 1, 0), choose):
             first, second = rows[place : place + 2]
             yield space.of_rows([*rows[:place], second, first, *rows[place + 2 :]])
+
+
+def _of_one_user(space: _DataSets, choose: Choose) -> Iterator[Iterator[Any]]:
+    """Rows that a user may have, without end: always the same one, one after the other, or any."""
+    rows = list(space.new_rows(choose))
+    for place, row in enumerate(rows):
+        yield repeat(row)
+        yield map(space.spread, count(place))
+        yield cycle(rows[place:] + rows[:place])
 
 
 def _differing(

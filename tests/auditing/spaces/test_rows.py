@@ -226,6 +226,19 @@ def test_each_column_has_its_range() -> None:
     assert highest.tolist() == [120, 1]
 
 
+@pytest.mark.parametrize("adjacency", [dpv.AddRemove(user="id"), dpv.Replace(user="id")], ids=str)
+def test_rows_of_a_user_are_also_all_different(adjacency: Any) -> None:
+    columns = {"id": dpv.Integers(0, 5), "minute": dpv.Integers(0, 1439), "paid": dpv.Reals(0, 1)}
+    pairs = rows(adjacency, columns=columns, rows=(1, 12)).extremes()
+    gaps = []
+    for pair in pairs:
+        users = [{row["id"] for row in side} for side in (pair.record, pair.neighbour)]
+        for user in users[0] ^ users[1] or users[1]:
+            minutes = sorted(row["minute"] for row in pair.neighbour if row["id"] == user)
+            gaps.append(sum(np.diff(minutes) > 30))
+    assert max(gaps) >= 8
+
+
 def test_a_user_is_named_by_a_column() -> None:
     with pytest.raises(ParameterError, match=r"user=ids must be a column.* Did you mean id\?"):
         rows(dpv.AddRemove(user="ids")).extremes()
