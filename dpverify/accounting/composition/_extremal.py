@@ -49,6 +49,9 @@ w = 1 − e^{−2πiξ}, r = 1/(1 + w/E), the same of λ′, V = Θ(λ)/E, A and
 **Round-off**, u = 2⁻⁵³. w is off by 16u relative. Re w is |w|²/2 ≥ 0, so |1 + w/E|² is
 1 + |w|²(1/E + 1/E²), and r is off by 32u. A sum of products above is off by 64u of that of their
 moduli, e^{−2πiξα} by 36u; all of h·Ĝ by less than 256u of what it is with moduli throughout.
+
+The sum of `_inversion` over all nodes is added up in the same way, by doubles, where M is a sum of
+many terms and doubles are sharp enough.
 """
 
 from __future__ import annotations
@@ -62,7 +65,13 @@ import numpy as np
 from flint import acb, arb
 from numpy.typing import NDArray
 
-from dpverify.accounting.composition._inversion import Line, Trapezoid, by_dampening
+from dpverify.accounting.composition._inversion import (
+    Line,
+    PlainKernel,
+    Trapezoid,
+    by_dampening,
+    last_node,
+)
 from dpverify.accounting.losses.base import (
     ROUND_OFF,
     Characteristic,
@@ -73,7 +82,7 @@ from dpverify.accounting.losses.base import (
     transform,
 )
 
-__all__ = ["ExtremalKernel", "NodesInDoubles", "sums_around"]
+__all__ = ["ExtremalKernel", "NodesInDoubles", "sum_in_doubles", "sums_around"]
 
 _MOST_VALUES = 1 << 22  # factors at all nodes that are not left out
 _CHUNK, _BLOCK = 1 << 13, 4  # nodes in a row, and factors between two looks at which matter
@@ -199,10 +208,34 @@ def sums_around(losses: Transforms, line: Line, nodes: int) -> tuple[NodesInDoub
     None where more nodes matter than are looked at, or doubles know too little: of kernels beyond
     them, or of so many factors that all of a sum is round-off.
     """
-    if sum(count for _, count in losses) * 8 * _U > 1:
-        return None
     kernels = [make(line.c, line.period, nodes) for make in _KERNELS]
     if not all(kernel.is_finite for kernel in kernels):
+        return None
+    return _in_doubles(losses, line, kernels, nodes, 0.0)
+
+
+def sum_in_doubles(losses: Transforms, line: Line) -> NodesInDoubles | None:
+    """The trapezoid sum of `_inversion` in doubles, at the current precision.
+
+    Returns
+    -------
+    None where there are more nodes than are looked at, as for `sums_around`.
+    """
+    step = 2 * math.pi / line.period
+    if not line.is_finite or not step > 0:
+        return None
+    last, rest = last_node(losses, line, step)
+    if last > line.most_nodes or last * len(losses) > _MOST_VALUES:
+        return None
+    found = _in_doubles(losses, line, [_Plain(c=line.c, step=step)], last + 1, rest)
+    return None if found is None else found[0]
+
+
+def _in_doubles(
+    losses: Transforms, line: Line, kernels: Sequence[_Kernel], nodes: int, rest: float
+) -> tuple[NodesInDoubles, ...] | None:
+    """A sum for each kernel, where `rest` is what all later nodes make over the threshold."""
+    if sum(count for _, count in losses) * 8 * _U > 1:
         return None
     period, step = arb(line.period), 2 * math.pi / line.period
     order = by_dampening(losses, line.c, step, nodes - 1)
@@ -218,7 +251,7 @@ def sums_around(losses: Transforms, line: Line, nodes: int) -> tuple[NodesInDoub
         for name in ("nodes", "values", "errors")
     )
     moment, beyond = (transform(losses, [acb(at)])[0].real for at in (line.c, line.b))
-    dropped = arb(sum(part.dropped for part in parts)) * arb(line.threshold).exp()
+    dropped = arb(sum(part.dropped for part in parts) + rest) * arb(line.threshold).exp()
     found = []
     for kernel in kernels:
         factors, off = kernel.at(kept)
@@ -261,7 +294,7 @@ class _Part:
     def of(
         cls,
         losses: Transforms,
-        kernels: Sequence[ExtremalKernel],
+        kernels: Sequence[_Kernel],
         line: Line,
         first: int,
         count: int,
@@ -299,6 +332,25 @@ class _Part:
         return cls(nodes=nodes, values=values, errors=off, dropped=dropped)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plain:
+    """1/(s(s + 1)), by doubles."""
+
+    c: float
+    step: float
+
+    def at(self, nodes: NDArray[np.int64]) -> Characteristic:
+        """At nodes k ≥ 0, and bounds on the moduli of their errors."""
+        s = self.c + 1j * (nodes * self.step)
+        found = (1 / (s * (s + 1))).astype(np.complex128, copy=False)
+        return found, ROUND_OFF * np.abs(found)
+
+    def log_bound(self, c: float, y: Doubles) -> Doubles:
+        """Upper bound on its logarithm at heights y."""
+        return PlainKernel().log_bound(c, y)
+
+
+_Kernel = ExtremalKernel | _Plain
 _KERNELS = (ExtremalKernel.above, ExtremalKernel.below)
 
 

@@ -44,6 +44,7 @@ from dpverify.accounting.losses.base import Doubles, Transforms, transform
 from dpverify.errors import NumericalError
 
 __all__ = [
+    "WORK",
     "EveryNode",
     "Inversion",
     "Kernel",
@@ -53,11 +54,12 @@ __all__ = [
     "Trapezoid",
     "by_dampening",
     "invert",
+    "last_node",
 ]
 
 _CHUNK = 1 << 14
 _BLOCK = 8  # factors between two looks at which nodes are still open
-_WORK = 40  # of a node, kernels and a root search included, in factors
+WORK = 40  # of a node, kernels and a root search included, in factors
 _REST = 1000.0  # thresholds, that may lie beyond all nodes
 ONE = arb(1)
 _SLACK = 1e-9  # relative, of sums of exponentials of doubles: far above their round-off
@@ -253,10 +255,10 @@ def invert(losses: Transforms, kernel: Kernel, line: Line) -> Inversion | None:
     if not line.is_finite or not h > 0:
         return None
     if last is None:
-        last, rest = _last_node(losses, line, h)
+        last, rest = last_node(losses, line, h)
     if last > line.most_nodes:
         return None
-    most = line.most_work // (len(losses) + _WORK)
+    most = line.most_work // (len(losses) + WORK)
     kept, dropped = _significant(losses, kernel, line, h, last, most)
     if kept is None:
         return None
@@ -285,7 +287,7 @@ def invert(losses: Transforms, kernel: Kernel, line: Line) -> Inversion | None:
     )
 
 
-def _last_node(losses: Transforms, line: Line, h: float) -> tuple[int, float]:
+def last_node(losses: Transforms, line: Line, h: float) -> tuple[int, float]:
     """Where the envelope leaves little, and how many thresholds that is.
 
     From node K on the kernel is less than 1/y², of which the sum is less than K times that at K.

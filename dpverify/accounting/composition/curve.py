@@ -37,11 +37,17 @@ from dpverify.accounting.composition._apart import delta_apart, epsilon_apart, u
 from dpverify.accounting.composition._closed_form import closed_form
 from dpverify.accounting.composition._drops import Drops, has_drops
 from dpverify.accounting.composition._enumeration import Enumeration, has_few_sums
-from dpverify.accounting.composition._extremal import NodesInDoubles, sums_around
+from dpverify.accounting.composition._extremal import (
+    NodesInDoubles,
+    sum_in_doubles,
+    sums_around,
+)
 from dpverify.accounting.composition._grid import GridDirection
 from dpverify.accounting.composition._inversion import (
+    WORK,
     Inversion,
     LatticeKernel,
+    Line,
     PlainKernel,
     invert,
 )
@@ -101,6 +107,8 @@ _NARROW = 5e-10  # relative width of ε of samples, from which on no more effort
 _NEAR = 1e-12  # relative distance at which a search by values of δ ends
 _COARSER = 1.5
 _MOST_TIMES = 2**64
+_FEW_BALLS = 500  # nodes of samples, from which on doubles are tried
+_IN_DOUBLES = 1e-10  # relative width of ε by these
 _FEW_NODES = 10_000  # that a sum over samples takes before large losses are split off
 _WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice is tried as well
 _MOST_EPSILON = 2**500
@@ -186,8 +194,9 @@ class Composed(PrivacyCurve):
     def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε).
 
-        Relative width 1e-12 or better except between two sums; there it is about c·ε·1e-9 with −c
-        the slope of ln δ, and wider where hundreds of different losses are added up.
+        Relative width 1e-12 or better except between two sums, or by doubles for samples; there it
+        is about c·ε·1e-9 with −c the slope of ln δ, and wider where hundreds of different losses
+        are added up.
         """
         closed = closed_form(self._losses)
         if closed is not None:
@@ -315,7 +324,7 @@ class _Direction:
         size = Transform.of(self.losses).log_size(c, float(eps))
         if self.sampled is not None:
             ball = self._by_few_nodes(c, eps, size)
-            if ball is None or not ball.rad() <= WIDTH * ball.lower():
+            if ball is None:
                 ball = sampled_value(*self.sampled, eps)
             value = Enclosure.of_ball(ball)
             if value.width > _WIDE:
@@ -355,7 +364,7 @@ class _Direction:
             with ctx.workprec(_EFFORTS[0][0]):
                 few = _Sums.of_few_nodes(self.losses, c, guess, log, _EFFORTS[0][1])
                 found = few and root(
-                    few.value, guess, 1 / c, to_arb(target), ceiling, is_exact=True
+                    few.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not few.is_between
                 )
             return found or self._sampled_epsilon(target, guess, ceiling)
         for precision, effort in _EFFORTS:
@@ -391,11 +400,14 @@ class _Direction:
         )
 
     def _by_few_nodes(self, c: float, eps: Fraction, log_size: float) -> arb | None:
-        """The value f(ε) where M falls fast along its line; None where it doesn't."""
+        """The value f(ε) where M falls fast along its line; None where it doesn't, or is wide."""
         precision, effort = _EFFORTS[0]
         with ctx.workprec(precision):
             sums = _Sums.of_few_nodes(self.losses, c, float(eps), log_size, effort)
-            return None if sums is None else sums.value(to_arb(eps))
+            if sums is None:
+                return None
+            ball = sums.value(to_arb(eps))
+            return ball if sums.is_between or ball.rad() <= WIDTH * ball.lower() else None
 
     def _sampled_epsilon(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
         assert self.sampled is not None  # noqa: S101
@@ -492,9 +504,9 @@ class _Sums:
             return cls(sums=(end,))
         if has_gaussian_sums(losses):
             return cls(sums=(NoiseSums.of(losses),))
-        found = invert(losses, PlainKernel(), line)
-        if found is not None:
-            return cls(sums=(found,))
+        inverted = cls._inverted(losses, line, eps)
+        if inverted is not None:
+            return inverted
         if has_laplace_sums(losses):
             return cls(sums=(laplace_sums(losses),))
         if has_rows_sums(losses):
@@ -528,13 +540,28 @@ class _Sums:
             most_nodes=_FEW_NODES,
             most_work=_FEW_NODES * 10,
         )
+        return cls._inverted(losses, line, eps)
+
+    @classmethod
+    def _inverted(cls, losses: Transforms, line: Line, eps: float) -> _Sums | None:
+        """By balls, but for many nodes of samples where doubles are sharp enough."""
+        if any(isinstance(loss, MixtureLoss) for loss, _ in losses):
+            few = replace(line, most_work=min(line.most_work, _FEW_BALLS * (len(losses) + WORK)))
+            found = invert(losses, PlainKernel(), few)
+            if found is not None:
+                return cls(sums=(found,))
+            doubles = sum_in_doubles(losses, line)
+            if doubles is not None:
+                near = doubles.value(arb(eps))
+                if near.rad() <= _IN_DOUBLES * max(line.c * eps, 1.0) * near.lower():
+                    return cls(sums=(doubles,))
         found = invert(losses, PlainKernel(), line)
         return None if found is None else cls(sums=(found,))
 
     @property
     def is_between(self) -> bool:
-        """Whether the result's width is that of two sums or of a grid."""
-        return len(self.sums) == 2 or isinstance(self.sums[0], Drops | SampledSum)
+        """Whether the result's width is that of two sums, of doubles or of a grid."""
+        return isinstance(self.sums[0], Drops | SampledSum | NodesInDoubles)
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε)."""

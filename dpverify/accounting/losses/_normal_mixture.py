@@ -215,6 +215,7 @@ class PowerIntegral:
         window: Window | None = None,
         *,
         effort: float | None = None,
+        most_bulge: float = math.inf,
     ) -> PowerIntegral:
         """At the current precision.
 
@@ -222,8 +223,11 @@ class PowerIntegral:
         ----------
         effort : minus the logarithm of what sums may be off by, relative to N(a); by default
             what the precision is good for
+        most_bulge : the logarithm of how much larger terms may be than on the real line, which
+            takes digits of a sum in doubles
         """
-        return _Rule.of(mixture, a, window, effort or _SHARE * ctx.prec * math.log(2)).integral()
+        effort = effort or _SHARE * ctx.prec * math.log(2)
+        return _Rule.of(mixture, a, window, effort, most_bulge).integral()
 
     def values(self, step: arb, count: int) -> list[list[acb]]:
         """The integrals at y = 0, step, …, (count − 1)·step."""
@@ -291,10 +295,21 @@ class _Rule:
     effort: float
 
     @classmethod
-    def of(cls, mixture: NormalMixture, a: arb, window: Window | None, effort: float) -> _Rule:
+    def of(
+        cls,
+        mixture: NormalMixture,
+        a: arb,
+        window: Window | None,
+        effort: float,
+        most_bulge: float = math.inf,
+    ) -> _Rule:
         mu, near = math.sqrt(mixture.mu_squared), float(a)
         heights = np.geomspace(1e-4, 6.0, 400)
         heights = heights[2 * heights * mu <= 3.0]
+        bulges = heights**2 / 2 * (1 + 1 / window.width**2 if window else 1)
+        turned = near - 1 if mixture.replaced else max(-near, 0.0)
+        bulges -= turned * np.log(np.cos(heights * mu / 2))
+        heights = heights[bulges <= most_bulge]
         if not heights.size:
             raise NumericalError(f"no line of integration for a shift of {mu} standard deviations")
         cost = 2 * heights**2 + effort

@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.losses._normal_mixture import NormalMixture, PowerIntegral
 from dpverify.accounting.losses.base import (
-    ROUND_OFF,
     Characteristic,
     Doubles,
     EvenHeights,
     TailedLoss,
     TransformedLoss,
+    sum_error,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.sampled import ReplacedSampleLoss, sampled_tails
@@ -41,8 +41,10 @@ from dpverify.enclosure import number_string, to_arb
 from dpverify.errors import require
 from dpverify.numbers import to_rational
 
-__all__ = ["MixtureLoss", "PoissonReplacedLoss", "PoissonSampledLoss"]
+__all__ = ["BULGE", "MixtureLoss", "PoissonReplacedLoss", "PoissonSampledLoss"]
 
+BULGE = 2.0
+"""Of sums in doubles (`PowerIntegral.of`)."""
 _BLOCK = 1 << 20  # numbers that are held at once
 
 
@@ -92,27 +94,18 @@ class MixtureLoss(TransformedLoss, TailedLoss):
         values = np.empty(y.shape, dtype=np.complex128)
         rows = max(_BLOCK // len(logs), 1)
         for first in range(0, len(y), rows):
-            part = y[first : first + rows, None]
-            values[first : first + rows] = np.exp(1j * part * logs) @ weights
-        return self._within(values, y, weights, logs, error)
+            part = np.exp(1j * y[first : first + rows, None] * logs)
+            values[first : first + rows] = (part * weights).sum(axis=1)
+        return self._within(values, sum_error(weights, logs, y) + error)
 
     def characteristic_along(self, c: float, heights: EvenHeights) -> Characteristic:
         """The same as a product of matrices."""
         weights, logs, error = _line(self, c)
-        return self._within(heights.sum(weights, logs), heights.y, weights, logs, error)
+        values, off = heights.sum(weights, logs)
+        return self._within(values, off + error)
 
-    def _within(
-        self,
-        values: NDArray[np.complex128],
-        y: Doubles,
-        weights: NDArray[np.complex128],
-        logs: NDArray[np.complex128],
-        error: float,
-    ) -> Characteristic:
-        size = np.abs(weights)
-        off = 8 + float(len(logs)) / 10
-        bound = error + ROUND_OFF * (off * size.sum() + (size @ np.abs(logs)) * y)
-        return (values.conj() if self.added else values), bound
+    def _within(self, values: NDArray[np.complex128], off: Doubles) -> Characteristic:
+        return (values.conj() if self.added else values), off
 
     def envelope(self, c: float, y: float) -> float:
         """Every term on the shifted line falls with y."""
@@ -182,5 +175,5 @@ def _line(
 ) -> tuple[NDArray[np.complex128], NDArray[np.complex128], float]:
     """Weights over M(c) and logarithms of g on the shifted line, and what a sum is off by."""
     with ctx.workprec(128):
-        integral = PowerIntegral.of(loss.mixture, loss.power(arb(c)))
+        integral = PowerIntegral.of(loss.mixture, loss.power(arb(c)), most_bulge=BULGE)
         return integral.in_doubles()

@@ -16,16 +16,22 @@ from hypothesis import strategies as st
 
 import dpverify as dpv
 from dpverify.accounting.composition._enumeration import Enumeration
-from dpverify.accounting.composition._extremal import ExtremalKernel, sums_around
-from dpverify.accounting.composition._inversion import Line
+from dpverify.accounting.composition._extremal import (
+    ExtremalKernel,
+    sum_in_doubles,
+    sums_around,
+)
+from dpverify.accounting.composition._inversion import Line, PlainKernel, invert
 from dpverify.accounting.curves.laplace import Laplace
-from dpverify.accounting.losses.base import EvenHeights, Log, Losses, Transforms
-from dpverify.accounting.losses.continuous import LaplaceLoss
+from dpverify.accounting.losses.base import EvenHeights, Log, Losses, TransformedLoss, Transforms
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
 from dpverify.enclosure import to_arb
 
 F = Fraction
 LINE = Line(c=2.0, b=6.0, period=40.0, threshold=-40.0, most_nodes=0, most_work=0)
+BY_NODES = replace(LINE, b=4.0, period=20.0, threshold=-34.0, most_nodes=1 << 14, most_work=10**6)
 SMALL = pytest.mark.parametrize(("c", "h"), [(0.3, 0.5), (2.0, 0.01), (30.0, 0.2)])
 MAKERS = (ExtremalKernel.above, ExtremalKernel.below)
 BITS: Transforms = (
@@ -172,13 +178,42 @@ def test_many_laplace_scales_beside_the_closed_form() -> None:
     assert gaps[1] < 1e-6
 
 
-def test_even_heights() -> None:
+@pytest.mark.parametrize(
+    "loss",
+    [
+        LaplaceLoss(shift=F(1, 7)),
+        PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 99)),
+        PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 99), added=True),
+        PoissonReplacedLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 99)),
+    ],
+    ids=str,
+)
+def test_even_heights(loss: TransformedLoss) -> None:
     """Turns at heights in a row are those at the heights, and so is a loss's function."""
-    heights, loss = EvenHeights(12_345, 1001, 0.37), LaplaceLoss(shift=F(1, 7))
+    heights = EvenHeights(12_345, 1001, 0.37)
     assert np.abs(heights.turns(0.9) - np.exp(0.9j * heights.y)).max() < 1e-11
     values, errors = loss.characteristic(2.0, heights.y)
     along, others = loss.characteristic_along(2.0, heights)
     assert (np.abs(values - along) <= errors + others).all()
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_sums_at_even_heights_are_off_by_less_than_their_bound(count: int) -> None:
+    """By far less, as all roundings rarely go one way."""
+    draw = np.random.default_rng(7)
+    weights = draw.normal(size=count) + 1j * draw.normal(size=count)
+    places = draw.normal(size=count) + 1j * draw.exponential(size=count)
+    heights = EvenHeights(0, 400, 0.37)
+    found, off = heights.sum(weights, places)
+    with mpmath.workdps(40):
+        for k in (0, 1, 57, 399):
+            y = mpmath.mpf(0.37) * k
+            exact = sum(
+                mpmath.mpc(w) * mpmath.exp(1j * y * mpmath.mpc(x))
+                for w, x in zip(weights, places, strict=True)
+            )
+            error = float(abs(exact - mpmath.mpc(found[k])))
+            assert error < off[k] < 1e-10 * np.abs(weights).sum()
 
 
 def test_sixty_small_losses() -> None:
@@ -227,3 +262,38 @@ def test_round_off_of_all_is_no_answer(times: int) -> None:
 
 def test_kernels_beyond_doubles_are_no_answer() -> None:
     assert sums_around(BITS, replace(LINE, period=1e200), 1 << 10) is None
+
+
+@pytest.mark.parametrize("c", [0.7, 3.0])
+def test_a_sum_in_doubles_is_that_of_balls(c: float) -> None:
+    """Over all nodes, and those that are left out: of samples beside other noise."""
+    normal = GaussianLoss(mu_squared=F(1, 16))
+    losses = (
+        (PoissonSampledLoss(base=normal, rate=F(1, 5)), 40),
+        (PoissonReplacedLoss(base=normal, rate=F(1, 5)), 20),
+        (ResponseLoss(step=F(1, 3)), 3),
+    )
+    line = replace(BY_NODES, c=c, b=c + 2)
+    with ctx.workprec(128):
+        balls, doubles = invert(losses, PlainKernel(), line), sum_in_doubles(losses, line)
+        assert balls is not None
+        assert doubles is not None
+        for epsilon in (0.3, 1.7):
+            exact, found = (sums.total(arb(epsilon))[1] for sums in (balls, doubles))
+            assert found.contains(exact.mid())
+            assert exact.rad() < found.rad() < 1e-9 * doubles.moment
+        assert sum_in_doubles(losses, replace(line, period=1e200)) is None
+
+
+def test_the_errors_of_a_sum_in_doubles_are_charged() -> None:
+    """A node that is off by as much as all of them may be moves the sum to the end of its ball."""
+    loss = PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1, 16)), rate=F(1, 5))
+    with ctx.workprec(128):
+        found = sum_in_doubles(((loss, 30),), BY_NODES)
+        assert found is not None
+        wrong = found.weights.copy()
+        wrong[0] += found.off / 1.01
+        moved = replace(found, weights=wrong).total(arb(1))[1].mid()
+        ball = found.total(arb(1))[1]
+        assert ball.contains(moved)
+        assert moved - ball.mid() > 0.5 * ball.rad()

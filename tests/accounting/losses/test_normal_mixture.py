@@ -121,6 +121,21 @@ def test_what_a_rule_is_off_by(a: float, effort: float, window: Window | None) -
 
 @pytest.mark.parametrize("window", [None, WINDOW])
 @pytest.mark.parametrize("a", POWERS)
+def test_terms_of_sums_in_doubles_are_not_much_larger_than_the_sum(
+    a: float, window: Window | None
+) -> None:
+    def bulge(mixture: NormalMixture, most: float) -> float:
+        with ctx.workprec(96):
+            found = PowerIntegral.of(mixture, arb(a), window, effort=30.0, most_bulge=most)
+            sizes = sum((abs(w) for w in found.weights[-1]), arb(0))
+            return float((sizes / found.total[-1]).log())
+
+    assert max(bulge(mixture, 0.5) for mixture in mixtures(a)) < 0.51
+    assert max(bulge(mixture, math.inf) for mixture in mixtures(a)) > 1
+
+
+@pytest.mark.parametrize("window", [None, WINDOW])
+@pytest.mark.parametrize("a", POWERS)
 def test_integrals_at_all_heights(a: float, window: Window | None) -> None:
     """One after another by two products, and at any places."""
     for mixture in mixtures(a):
