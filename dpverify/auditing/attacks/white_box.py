@@ -25,7 +25,13 @@ from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, LikelihoodRatioEvidence, Verdict
 from dpverify.auditing.outputs.arrays import require_numbers
 from dpverify.auditing.outputs.foreign import foreign_code
-from dpverify.auditing.outputs.samples import by_chunks, copies, one_side, over_the_draw, prepares
+from dpverify.auditing.outputs.samples import (
+    both_sides,
+    by_chunks,
+    copies,
+    over_the_draw,
+    prepares,
+)
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.power import Event, Power, events, levels, power
@@ -193,39 +199,60 @@ def _scores(
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
     case = (config.seed, "white-box", index)
     tasks = [
-        (mechanism, pair, side, size, redraw, (*case, side, number), config.time_limit)
-        for side in (0, 1)
+        (mechanism, pair, size, redraw, (*case, number), config.time_limit)
         for number, size in enumerate(sizes)
     ]
     chunks = []
     for chunk in by_chunks(_chunk, tasks, config):
         chunks.append(chunk)
-        progress(chunk.size)
-    scores = np.concatenate(chunks)
+        progress(sum(side.size for side in chunk))
+    own, other = (np.concatenate(side) for side in zip(*chunks, strict=True))
     # Infinite scores are outputs that one side can't give; what is no number has no side.
-    due = (2 * draws,)
-    require(scores.shape == due, "log_likelihood_ratio", scores.shape, f"of shape {due}")
-    require(not np.isnan(scores).any(), "log_likelihood_ratio", math.nan, "a number")
-    return scores[:draws], scores[draws:]
+    due, shapes = ((draws,), (draws,)), (own.shape, other.shape)
+    require(shapes == due, "log_likelihood_ratio", shapes, f"of shapes {due}")
+    nan = np.isnan(own).any() or np.isnan(other).any()
+    require(not nan, "log_likelihood_ratio", math.nan, "a number")
+    return own, other
 
 
 def _chunk(
     mechanism: WhiteBox,
     pair: Pair,
-    side: int,
     size: int,
     redraw: bool,
-    key: tuple[int, str, int, int, int],
+    key: tuple[int | str, ...],
     time_limit: float,
-) -> NDArray[np.float64]:
-    if not redraw:
-        outputs = one_side(mechanism, pair, side, size, key, time_limit)
-        outputs = require_numbers(outputs, mechanism, pair, side)
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores of both sides, which are released in turn."""
+    if redraw:
+        *case, number = key
+        first, second = (
+            _redrawn(mechanism, pair, side, size, (*case, side, number), time_limit)
+            for side in (0, 1)
+        )
+        return first, second
+    drawn = both_sides(mechanism, pair, size, key, time_limit)
+
+    def scored(side: int) -> NDArray[np.float64]:
+        outputs = require_numbers(drawn[side].outputs, mechanism, pair, side)
 
         def score() -> NDArray[np.float64]:
             return mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
 
         return foreign_code(score, mechanism, pair, side, (), time_limit)
+
+    return scored(0), scored(1)
+
+
+def _redrawn(
+    mechanism: WhiteBox,
+    pair: Pair,
+    side: int,
+    size: int,
+    key: tuple[Any, ...],
+    time_limit: float,
+) -> NDArray[np.float64]:
+    """Scores of one side, each with public randomness of its own."""
     rng = ReplayableWords(*key)
     scores: list[NDArray[np.float64]] = []
 

@@ -39,6 +39,7 @@ from dpverify_mechanisms.sign.sketch import SignSketch
 from tests.helpers.attacks import counted, evidence_of, finding_of
 from tests.helpers.claims import LEVEL, THOUSANDTH, Sketch
 from tests.helpers.profiles import day_and_night
+from tests.helpers.textbook import Normal
 
 CHUNK = 60
 """Draws that are made together, in these tests."""
@@ -310,10 +311,10 @@ def test_data_that_are_admitted_once_have_the_same_scores(
     """As where each draw is a release, and its likelihood ratio looks at both data sets."""
     sketch = OVER_THE_DRAW[name]
     pair = sketch.worst_pairs()[0]
-    task = sketch, pair, side, 40, True, (3, "white-box", 0, side, 1), 60.0
-    scores = white_box._chunk(*task)
+    task = sketch, pair, 40, True, (3, "white-box", 0, 1), 60.0
+    scores = white_box._chunk(*task)[side]
     monkeypatch.setattr(white_box, "prepares", lambda *_: False)
-    assert np.array_equal(scores, white_box._chunk(*task))
+    assert np.array_equal(scores, white_box._chunk(*task)[side])
     assert np.unique(scores).size > 1
 
 
@@ -328,3 +329,18 @@ def test_a_subclass_that_releases_otherwise_is_released() -> None:
     emptied = np.zeros((1, *sketch.shape(1)), sketch.dtype())
     score = white_box._redrawer(sketch, pair, 0)(5, ReplayableWords(1))
     assert score == own.log_likelihood_ratio(emptied, pair.record, pair.neighbour)
+
+
+@pytest.mark.parametrize("budget", range(100, 601, 100))
+def test_what_ends_after_some_releases_ends_for_both_sides(budget: int) -> None:
+    """It says nothing of the data."""
+    left = iter(range(budget))
+
+    class Ending(Normal):
+        def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
+            noisy = super().release(records, rng=rng)
+            return noisy if next(left, None) is not None else np.zeros_like(noisy)
+
+    pair = Pair(name="0 and 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+    settings = {"delta": THOUSANDTH, "draws": 250, "seed": 1, "workers": 1}
+    assert finding_of(WhiteBoxAttack(), Ending(), [pair], **settings).verdict != "violation"
