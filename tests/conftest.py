@@ -29,9 +29,9 @@ from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.projections.independent import OPORP
 
 # Two slow cores must not turn a property into a flaky deadline. What runs with every change has the
-# same 20 examples every time, where a test asks for no other number; the nightly run 100 others.
+# same 10 examples every time, where a test asks for no other number; the nightly run 100 others.
 settings.register_profile("nightly", deadline=None)
-settings.register_profile("every change", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("every change", deadline=None, derandomize=True, max_examples=10)
 
 
 def pytest_configure(config: pytest.Config) -> None:

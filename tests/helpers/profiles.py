@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pytest
 
-__all__ = ["day_and_night", "sampled", "thinned"]
+__all__ = ["crossed", "day_and_night", "sampled", "thinned"]
 
 
 def day_and_night(day: Any, *night: Any) -> list[Any]:
@@ -16,11 +17,27 @@ def day_and_night(day: Any, *night: Any) -> list[Any]:
     return [day, *(pytest.param(*row, marks=pytest.mark.nightly) for row in rows)]
 
 
-def thinned(cases: Iterable[Any], every: int) -> list[Any]:
-    """Every so many of the cases is tried with every change, the others by night."""
+def thinned(cases: Iterable[Any], every: int, *, rows: bool = False) -> list[Any]:
+    """Every so many of the cases, of `rows` of values, with every change, the others by night."""
     return [
-        pytest.param(case, marks=pytest.mark.nightly if place % every else ())
+        pytest.param(
+            *(case if rows else (case,)), marks=pytest.mark.nightly if place % every else ()
+        )
         for place, case in enumerate(cases)
+    ]
+
+
+def crossed(*axes: Iterable[Any]) -> list[Any]:
+    """Each value of each axis beside some other with every change, all combinations by night."""
+    values = [list(axis) for axis in axes]
+    turns = range(max(map(len, values)))
+    day = {tuple(turn % len(axis) for axis in values) for turn in turns}
+    return [
+        pytest.param(
+            *(axis[place] for axis, place in zip(values, places, strict=True)),
+            marks=() if places in day else pytest.mark.nightly,
+        )
+        for places in product(*(range(len(axis)) for axis in values))
     ]
 
 
