@@ -41,7 +41,7 @@ from dpverify.errors import (
     ParameterError,
 )
 from dpverify.guarantee import Draw, Guarantee
-from tests.helpers.profiles import thinned
+from tests.helpers.profiles import crossed, thinned
 
 TENTH = dpv.Laplace(scale=10)
 
@@ -327,8 +327,7 @@ NUMBERS = ("-0", "1e-400", "1e308", "1e400", "NaN")
 AMOUNTS = {"epsilon", "delta", "slack", "mu_squared", "rho"}
 
 
-@pytest.mark.parametrize("composition", FILTERS)
-@pytest.mark.parametrize("of", ["settings", "entry"])
+@pytest.mark.parametrize(("of", "composition"), crossed(["settings", "entry"], FILTERS))
 def test_whatever_was_written_anew_is_read_or_refused(
     of: str, composition: Any, tmp_path: Path
 ) -> None:
@@ -436,9 +435,14 @@ def test_a_history_that_was_made_anew_lacks_the_head(path: Path) -> None:
             budget.verify(head=head)
 
 
-@pytest.mark.parametrize("composition", FILTERS)
-@pytest.mark.parametrize("epsilon", ["1e-400", "1e-320", "1e150", "1e300"])
-@pytest.mark.parametrize("delta", ["1e-300", "0.99999999999999999999", "1e-6"])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "composition"),
+    crossed(
+        ["1e-400", "1e-320", "1e150", "1e300"],
+        ["1e-300", "0.99999999999999999999", "1e-6"],
+        FILTERS,
+    ),
+)
 def test_targets_beyond_doubles(composition: Any, epsilon: str, delta: str) -> None:
     try:
         budget = dpv.Budget(epsilon=epsilon, delta=delta, composition=composition)

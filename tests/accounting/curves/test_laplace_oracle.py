@@ -19,6 +19,7 @@ from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.enclosure import enclose, to_arb
 from dpverify.errors import NumericalError
+from tests.helpers.profiles import crossed
 
 EPSILONS = [Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(9, 10), Fraction(2), Fraction(3)]
 MANY = ((Fraction(1, 7), 4), (Fraction(3, 10), 2), (Fraction(11, 13), 1), (Fraction(1, 50), 3))
@@ -81,8 +82,10 @@ def test_one_and_two_coordinates(shifts: list[str], epsilon: Fraction) -> None:
     assert enclosure.width < 1e-13 or enclosure.upper == 0
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(3, 5)])
-@pytest.mark.parametrize("shifts", [["0.5", "0.5", "0.5"], ["0.2", "0.55", "0.9"]])
+@pytest.mark.parametrize(
+    ("epsilon", "shifts"),
+    crossed([Fraction(3, 5), Fraction(0)], [["0.5", "0.5", "0.5"], ["0.2", "0.55", "0.9"]]),
+)
 def test_three_coordinates(shifts: list[str], epsilon: Fraction) -> None:
     with mpmath.workdps(15):
         exact = divergence([mpmath.mpf(a) for a in shifts], mpmath.mpf(float(epsilon)))

@@ -280,4 +280,7 @@ def test_noise_for_samples_is_refused_where_it_is_not_calibrated() -> None:
 def test_a_rate_that_is_no_normal_double_is_refused(rate: str) -> None:
     with pytest.raises(dpv.ParameterError, match=r"rate=.* must be at least 1e-300"):
         dpv.Gaussian(sigma=2).poisson_sampled(rate=rate)
+
+
+def test_the_least_rate_loses_nothing_that_a_double_shows() -> None:
     assert (5 * dpv.Gaussian(sigma=2).poisson_sampled(rate="1e-300")).epsilon_at("1e-6").upper == 0

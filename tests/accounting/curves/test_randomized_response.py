@@ -33,6 +33,7 @@ from dpverify_mechanisms.baselines.randomized_response import (
     InnerProductOfBits,
     RandomizedResponse,
 )
+from tests.helpers.profiles import thinned
 
 COINS = [
     (Fraction(3, 4), Fraction(1, 4)),
@@ -112,7 +113,9 @@ def test_epsilon_inverts_delta(keep: Fraction, other: Fraction, positions: int) 
     assert_encloses(curve.epsilon_at(0), positions * mpmath.log(number(keep / other)))
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(30), Fraction(690), Fraction(1190)])
+@pytest.mark.parametrize(
+    "epsilon", thinned([Fraction(690), Fraction(0), Fraction(1190), Fraction(30)], 2)
+)
 def test_delta_of_many_positions(epsilon: Fraction) -> None:
     """1,200 bits: δ down to 1e-300 and below, against a sum of binomials in 900 digits."""
     positions, keep = 1200, Fraction(731, 1000)

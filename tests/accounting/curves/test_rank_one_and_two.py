@@ -14,7 +14,7 @@ from scipy.stats import norm as normal
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal, replaced_row_gamma
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import crossed, day_and_night
 
 CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 10)), (8, Fraction(2)), (40, Fraction(1, 20))]
 EPSILONS = [Fraction(0), Fraction(1, 10), Fraction(1)]
@@ -48,9 +48,9 @@ def one(rows: int, gamma: Fraction, epsilon: Fraction) -> tuple[mp.mpf, mp.mpf]:
     return wider, narrower
 
 
-@pytest.mark.parametrize(("rows", "gamma"), CASES)
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_delta_of_rank_one_by_integration(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
+@pytest.mark.parametrize(("case", "epsilon"), crossed(CASES, EPSILONS))
+def test_delta_of_rank_one_by_integration(case: tuple[int, Fraction], epsilon: Fraction) -> None:
+    rows, gamma = case
     # 1/10 as a double, so that both sides have the same ε.
     eps = Fraction(float(epsilon))
     value = RankOneNormal(rows=rows, gamma=gamma).delta_at(eps)

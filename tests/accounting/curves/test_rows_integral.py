@@ -16,6 +16,7 @@ from dpverify.accounting.losses.base import Log
 from dpverify.accounting.losses.continuous import NormalRowsLoss
 from dpverify.accounting.losses.discrete import ResponseLoss
 from dpverify.enclosure import Enclosure, enclose, to_arb
+from tests.helpers.profiles import crossed
 
 F = Fraction
 WIDE, NARROW = F(1, 3), F(-1, 4)  # one is the reverse of the other
@@ -51,8 +52,7 @@ def test_two_rows(gamma: Fraction, place: Fraction) -> None:
         assert holds(found, two_rows(gamma, number(place)) + 1)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("other", [WIDE, NARROW, F(5)])
+@pytest.mark.parametrize(("other", "place"), crossed([WIDE, NARROW, F(5)], PLACES))
 def test_two_changes(other: Fraction, place: Fraction) -> None:
     """Conditioned on the first two rows."""
     gamma = F(1, 10)

@@ -20,7 +20,7 @@ from dpverify.accounting.notions.renyi import (
 )
 from dpverify.accounting.notions.zcdp import ZCDP, rho_of_pure
 from dpverify.enclosure import Enclosure
-from tests.helpers.profiles import day_and_night, thinned
+from tests.helpers.profiles import crossed
 
 ORDERS = [Fraction(1001, 1000), Fraction(3, 2), Fraction(2), Fraction(7), Fraction(60)]
 FOUR = ((Fraction(1, 2), Fraction(1, 8)), (Fraction(1, 4), Fraction(3, 8)))
@@ -91,8 +91,7 @@ CASES: dict[str, tuple[RenyiDivergence, Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("order", thinned(ORDERS, 3))
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "order"), crossed(CASES, ORDERS))
 def test_divergence(name: str, order: Fraction) -> None:
     part, truth = CASES[name]
     curve = RDP(parts=((part, 3),))
@@ -124,8 +123,9 @@ def least(function: Callable[[Any], Any], low: Any, high: Any) -> Any:
     return function(mpmath.exp((low + high) / 2))
 
 
-@pytest.mark.parametrize("delta", ["0.4", "1e-6", "1e-100", "1e-300"])
-@pytest.mark.parametrize("rho", ["1e-3", "0.5", "20"])
+@pytest.mark.parametrize(
+    ("rho", "delta"), crossed(["1e-3", "0.5", "20"], ["0.4", "1e-6", "1e-100", "1e-300"])
+)
 def test_zero_concentrated_conversions(rho: str, delta: str) -> None:
     r, d = mpf(rho), mpf(delta)
     curve = ZCDP(rho=Fraction(rho))
@@ -153,9 +153,10 @@ def test_zero_concentrated_conversions(rho: str, delta: str) -> None:
     assert_inside(r + 2 * mpmath.sqrt(-r * mpmath.log(d)), older.epsilon_at(Fraction(delta)))
 
 
-@pytest.mark.parametrize("conversion", ["mironov", "canonne-kamath-steinke"])
-@pytest.mark.parametrize("delta", day_and_night("1e-6", "0.3", "1e-60"))
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "delta", "conversion"),
+    crossed(CASES, ["1e-6", "0.3", "1e-60"], ["mironov", "canonne-kamath-steinke"]),
+)
 def test_renyi_conversions_at_the_best_order(name: str, delta: str, conversion: Any) -> None:
     part, _ = CASES[name]
     curve = RDP(parts=((part, 40),), conversion=conversion)
