@@ -92,7 +92,7 @@ def test_a_change_of_scale_is_found_in_few_pairs() -> None:
     assert np.median(needed) <= 120  # 172 of 25 seeds where the events alone are bet on, 84 now
 
 
-@pytest.mark.parametrize(("runs", "most"), day_and_night((12, 4), (150, 16)))
+@pytest.mark.parametrize(("runs", "most"), day_and_night((6, 3), (150, 16)))
 def test_the_correct_twin_is_seldom_accused(runs: int, most: int) -> None:
     """Runs with many looks each; more accusations have probability 1e-3 at level 0.05."""
     accused = sum(pairs_needed(Laplace(1.0), seed, most=150) <= 150 for seed in range(runs))

@@ -16,6 +16,7 @@ from scipy.stats import binom
 from dpverify.auditing.statistics import two_sample_binomial
 from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines, epsilon_limit
 from dpverify.errors import ParameterError
+from tests.helpers.profiles import crossed
 
 ALPHA = 0.05
 
@@ -52,11 +53,11 @@ SIZES = [(8, 8, 0.0), (8, 8, 0.05), (12, 5, 0.0)]
 GRID = [0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.99]
 
 
-@pytest.mark.parametrize("caution", [None, 1.0])
-@pytest.mark.parametrize(("n", "m", "delta"), SIZES)
+@pytest.mark.parametrize(("size", "caution"), crossed(SIZES, [None, 1.0]))
 def test_level_at_every_nuisance_parameter(
-    n: int, m: int, delta: float, caution: float | None
+    size: tuple[int, int, float], caution: float | None
 ) -> None:
+    n, m, delta = size
     worst = max(error(n, m, delta, p, q, caution) for p, q in product(GRID, GRID))
     assert worst <= ALPHA
     # And the level is used: a test that never rejects would keep it too.
