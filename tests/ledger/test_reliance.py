@@ -18,7 +18,7 @@ from dpverify.cli import _run
 from dpverify.errors import ConfigurationError
 from dpverify.ledger import reliance
 from dpverify.ledger.statements import Correction, Reading, Statement, known_statements, perturbed
-from tests.helpers.cases import CASES
+from tests.helpers.cases import CASES, made
 
 STOOD_ON = "li2023.theorem-3.5"
 Change = Callable[[Statement], Statement | None]
@@ -150,9 +150,7 @@ def test_a_changed_verdict_is_named(certificate: dict[str, Any], tmp_path: Path)
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_guarantee_stands_on_holds_and_names_the_mechanism(case: str) -> None:
     name = case.split(maxsplit=1)[0]
-    build = family_of(name).build
-    assert build is not None
-    guarantee = build(CASES[case]).guarantee()
+    guarantee = made(case).guarantee()
     relied = reliance.relied_on(name, guarantee)
     assert [found.statement.id for found in relied] == list(guarantee.statements)
     proven_here = name == "jl-covariance"

@@ -31,6 +31,7 @@ from dpverify.ledger.statements import (
     perturbed,
 )
 from tests.helpers.browser import CHROMIUM
+from tests.helpers.profiles import day_and_night
 
 TOLD = {"reason": "The diagonal counts too.", "instead": "Leave the diagonal out."}
 EQUALS = equals(lambda n: comb(n, 2), [(n,) for n in range(8)], "enumeration")
@@ -257,14 +258,22 @@ def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) ->
     assert " - `toy2026.remark-2` (page 2): It is nice. *an opinion*" in out
 
 
-def test_the_page_on_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("paper", "title"),
+    day_and_night(
+        ("mironov2017", "Mironov 2017"), ("aumuller2020", "Aumüller, Bourgeat and Schmurr 2020")
+    ),
+)
+def test_the_page_on_paper(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], paper: str, title: str
+) -> None:
     file = tmp_path / "claims.html"
-    assert _run(["claims", "--paper", "aumuller2020", "--html", str(file), "--workers", "1"]) == 0
+    assert _run(["claims", "--paper", paper, "--html", str(file), "--workers", "1"]) == 0
     assert capsys.readouterr().out == ""
     text = file.read_text(encoding="utf-8")
-    assert "Aumüller, Bourgeat and Schmurr 2020" in text
+    assert title in text
     for statement in known_statements():
-        assert (f"<code>{statement.id}</code>" in text) == (statement.paper == "aumuller2020")
+        assert (f"<code>{statement.id}</code>" in text) == (statement.paper == paper)
     assert [word for word in ("http://", "https://", "url(h") if word in pure(text)] == []
     (script,) = re.findall("<script>(.*?)</script>", text, flags=re.DOTALL)
     allowed = b64encode(sha256(script.encode()).digest()).decode()

@@ -142,7 +142,7 @@ def batches(statements: Sequence[Statement], every: int) -> Iterator[Any]:
 
 
 def each(
-    statements: Sequence[Statement], every: int = 16
+    statements: Sequence[Statement], every: int = 32
 ) -> Callable[[Callable[[Statement], None]], Any]:
     """Try a check on every statement; a failure names those on which it fails."""
 
