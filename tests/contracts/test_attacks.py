@@ -196,9 +196,9 @@ def test_a_release_that_hangs_is_stopped(kind: AuditKind) -> None:
 def test_its_findings_come_back_from_a_journal(kind: AuditKind, tmp_path: Path) -> None:
     journal = AuditJournal(tmp_path / "journal")
     first, second = (
-        audit(LIAR, kinds=[kind], draws=400, seed=2, workers=1, journal=journal) for _ in range(2)
+        audit(LIAR, kinds=[kind], draws=100, seed=2, workers=1, journal=journal) for _ in range(2)
     )
-    assert first == second == audit(LIAR, kinds=[kind], draws=400, seed=2, workers=1)
+    assert first == second == audit(LIAR, kinds=[kind], draws=100, seed=2, workers=1)
     header, *steps = map(json.loads, (tmp_path / "journal").read_text().splitlines())
     assert header["dpverify"]
     assert [step["step"] for step in steps] == ["pace", "trials", kind]

@@ -25,6 +25,7 @@ from tests.helpers.profiles import day_and_night, sampled
 FAMILIES = families()
 QUICK = sampled(CASES, CASES.keys() - {"jl-covariance"})
 """By day those whose noise is calibrated in no time."""
+FIRST = {case for case in CASES if case in FAMILIES}  # of each family
 
 
 @pytest.fixture(params=CASES)
@@ -153,6 +154,7 @@ def test_estimators(mechanism: Certifiable) -> None:
 
 
 @pytest.mark.parametrize("draws", day_and_night(250, 600))
+@pytest.mark.parametrize("mechanism", sampled(CASES, FIRST), indirect=True)
 def test_the_formulas_hold(mechanism: Certifiable, draws: int) -> None:
     """At level 1e-4 each; wrong by as much as the margin, a formula would be refuted."""
     probe = mechanism.probes(ReplayableWords(3))[-1]

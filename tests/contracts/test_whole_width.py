@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpverify.catalogue import family_of
@@ -54,7 +54,6 @@ def from_end_to_end(mechanism: Any, place: int) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("name", WHOLE)
-@settings(max_examples=15, deadline=None)
 @given(
     places=st.integers(0, 2),
     digits=st.integers(1, 10**4),
