@@ -150,6 +150,7 @@ def test_what_was_released_has_names_units_and_errors(made: Any) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("no_figures")
 def test_a_data_frame_has_the_owners_units(tmp_path: Path) -> None:
     """At so large an epsilon the noise is less than a fiftieth of each range."""
     days = [date(2020, 1, 1), date(2020, 7, 1), date(2020, 12, 31), date(2020, 3, 1)]

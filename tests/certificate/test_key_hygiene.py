@@ -82,6 +82,7 @@ def test_the_search_would_find_a_key() -> None:
         assert any(form in leak for form in forms(KEY))
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_two_releases_share_no_noise(place: Path) -> None:
     configuration = load_configuration(place / "release.toml")
     released = set()

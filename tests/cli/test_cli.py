@@ -199,6 +199,7 @@ def test_mechanisms_are_listed_with_what_they_take(capsys: pytest.CaptureFixture
         assert entry["certifiable"] is not bool(entry["refusal"])
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_certify_and_verify(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = workplace / "through-the-command-line"
     # With 200 draws the formulas stay inconclusive: exit code 3, or 0 where that is allowed. The
