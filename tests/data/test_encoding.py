@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpverify as dpv
@@ -65,7 +65,6 @@ CASES = [(name, missing) for missing in ("indicator", "refuse") for name in COLU
 
 
 @pytest.mark.parametrize("case", thinned(CASES, 5), ids=str)
-@settings(max_examples=40)
 @given(data=st.data())
 def test_a_cell_moves_its_record_by_at_most_one(case: tuple[str, str], data: st.DataObject) -> None:
     """In exact arithmetic, between the doubles that are stored; also of what is clipped."""

@@ -7,7 +7,7 @@ Blocks of a page form one session, in a folder of their own that has the reposit
   compared; `...` stands for any text, as in doctest); by day `dpverify` runs in this process, where
   a line needs nothing of the shell;
 - `python` is run, in one namespace a page; tests that it defines are run by pytest, by day with few
-  draws;
+  draws and few pairs to choose from;
 - `toml` is parsed;
 - `math` is LaTeX, which the site shows as MathML.
 
@@ -46,6 +46,7 @@ PAGES = [
 ]
 PRINTED = ("claims", "planted-bugs")  # `make claims`, `python -m benchmarks.planted`
 QUICK = 'draws = 100\nwithout = ["determinism", "precision-of-doubles"]\n'  # no other processes
+FEW = "from dpverify.auditing import search\n\nsearch.CANDIDATES = 8\n"
 KINDS = {"console", "math", "pycon", "python", "toml", "text"}
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[a-z]+): (?P<text>.+?) -->\n+)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$",
@@ -153,6 +154,7 @@ def run(block: Block, folder: Path, namespace: dict[str, object], *, nightly: bo
             tests.mkdir(exist_ok=True)
             (tests / "test_shown.py").write_text(block.body, encoding="utf-8")
             (tests / "dpverify.toml").write_text("" if nightly else QUICK)
+            (tests / "conftest.py").write_text("" if nightly else FEW)
             ran([sys.executable, "-m", "pytest", "-q", "--rootdir=shown", "shown"], block.place)
         case "python":
             exec(compile(block.body, block.place, "exec"), namespace)  # noqa: S102

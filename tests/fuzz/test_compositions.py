@@ -136,7 +136,7 @@ def check(found: tuple[tuple[TransformedLoss, int], ...], rng: np.random.Generat
                 assert truth(Fraction(math.nextafter(root.lower, 0))) >= target
 
 
-@pytest.mark.parametrize("seed", thinned(range(10), 5))
+@pytest.mark.parametrize("seed", thinned((5, *range(5), *range(6, 10)), 10))
 def test_random_compositions_of_atoms(seed: int) -> None:
     rng = np.random.default_rng(seed)
     check(losses(rng, (2, 3, 4)), rng)

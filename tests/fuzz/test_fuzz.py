@@ -73,7 +73,12 @@ def certificates(out: Path, _: Path) -> Surface:
         return found
 
     return Surface(
-        name="certificate", suffix=".json", inputs=json_of(original), read=read, nightly=12_000
+        name="certificate",
+        suffix=".json",
+        inputs=json_of(original),
+        read=read,
+        nightly=12_000,
+        quick=10,
     )
 
 

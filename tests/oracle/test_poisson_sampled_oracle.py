@@ -70,7 +70,7 @@ def contradictions(curve: dpv.PrivacyCurve, oracle: SampledOracle, delta: float)
     return found
 
 
-@pytest.mark.parametrize(("sigma", "q"), [(0.7, 0.01), (3.0, 0.4)])
+@pytest.mark.parametrize(("sigma", "q"), day_and_night((3.0, 0.4), (0.7, 0.01)))
 def test_lattices_hold_a_single_release(sigma: float, q: float) -> None:
     """Whose δ is that of the noise at another ε, times q."""
     epsilon = mpmath.mpf("0.3")

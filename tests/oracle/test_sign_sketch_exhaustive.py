@@ -23,7 +23,7 @@ from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
 from dpverify_mechanisms.sign.flip_rules import UNIT, CoinRule, Ladder, PrintedAlgorithm7, Sums
 from dpverify_mechanisms.sign.individual_rules import IndividualResponse
 from dpverify_mechanisms.sign.sketch import SignSketch
-from tests.helpers.profiles import thinned
+from tests.helpers.profiles import crossed, thinned
 
 ONE = Fraction(1)
 EPSILON = ONE
@@ -165,7 +165,7 @@ def at_most(value: Fraction | None, epsilon: Fraction) -> bool:
 
 
 @pytest.mark.parametrize("ladder", LADDERS, ids=["response", "smooth", "steepest"])
-@pytest.mark.parametrize("projection", thinned(PROJECTIONS, 6), ids=repr)
+@pytest.mark.parametrize("projection", thinned(PROJECTIONS, 10), ids=repr)
 def test_no_neighbour_loses_more_than_epsilon(projection: Projection, ladder: Any) -> None:
     for steps in (1, 2, 3) if projection.k == 2 == projection.p else (2,):
         sketch = calibrated(projection, ladder, steps=steps)
@@ -188,8 +188,9 @@ def test_the_claim_is_attained_and_the_search_finds_it(projection: Projection, l
     assert sketch.largest_ratio(pair.record, pair.neighbour) == truth
 
 
-@pytest.mark.parametrize("ladder", LADDERS, ids=["response", "smooth", "steepest"])
-@pytest.mark.parametrize("projection", [RADEMACHER[6], OPORPS[0], UNEVEN[1]])
+@pytest.mark.parametrize(
+    ("projection", "ladder"), crossed([RADEMACHER[6], OPORPS[0], UNEVEN[1]], LADDERS)
+)
 def test_whole_curve(projection: Projection, ladder: Any) -> None:
     """No event of any pair exceeds e^ε q + δ(ε), at several ε."""
     sketch = calibrated(projection, ladder)

@@ -24,6 +24,7 @@ from dpverify.data.adjacency import (
 from dpverify.data.domain import Ball, Box, Graphs, Sets
 from dpverify.errors import ParameterError
 from dpverify.testing import strategies
+from tests.helpers.profiles import day_and_night
 
 TENTH = Fraction(1, 10)
 BOX = Box(low=Fraction(-3), high=Fraction(3))
@@ -51,7 +52,6 @@ def check(pair: Any, adjacency: Any, domain: Any) -> None:
 
 
 @cases
-@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_pairs_are_neighbours_in_the_domain(
     data: st.DataObject, adjacency: Any, domain: Any
@@ -87,14 +87,17 @@ def test_parameters(epsilon: Fraction, delta: Fraction) -> None:
     assert 0 <= delta < 1
 
 
-def test_shrinks_to_small_integers_and_few_coordinates() -> None:
-    strategy = strategies.neighbours(Attribute(beta=Fraction(1)), BOX, attributes=4, rows=2)
+@pytest.mark.parametrize(("attributes", "rows"), day_and_night((3, 1), (4, 2)))
+def test_shrinks_to_small_integers_and_few_coordinates(attributes: int, rows: int) -> None:
+    one = Attribute(beta=Fraction(1))
+    strategy = strategies.neighbours(one, BOX, attributes=attributes, rows=rows)
+    zeros = [0.0] * (attributes * rows - 1)
     quiet = settings(max_examples=2000, database=None, derandomize=True)
     pair = find(strategy, lambda pair: True, settings=quiet)
     assert np.count_nonzero(pair.record) == 0
-    assert sorted(pair.neighbour.ravel().tolist()) == [0.0] * 7 + [1.0]
+    assert sorted(pair.neighbour.ravel().tolist()) == [*zeros, 1.0]
     pair = find(strategy, lambda pair: pair.record.max() > 1.5, settings=quiet)
-    assert sorted(pair.record.ravel().tolist()) == [0.0] * 7 + [2.0]
+    assert sorted(pair.record.ravel().tolist()) == [*zeros, 2.0]
     assert find(strategies.deltas(), lambda delta: delta > 0, settings=quiet) == TENTH
     assert find(strategies.epsilons(), lambda epsilon: epsilon > 2, settings=quiet) == 3
 
