@@ -3,12 +3,12 @@
 A file of JSON lines. The first says which audit it is of; each other one holds what one step gave
 (the pace, the search, the trials, a kind of audit), written whole and synchronised to the disc
 before the next step begins. A last line that was torn by the end of its process is dropped, and its
-step done again. Draws are named by seed and place, not by time, so the steps that are left give
-what they would have given; and every result goes through the form in which it is written, whether
-it is read back or not. So a resumed audit ends with the very report of an uninterrupted one, if the
-mechanism draws from the audit's words alone. One that draws its own randomness keeps its level: no
-step is done twice to an end. A step in which the mechanism couldn't be drawn from, or a worker was
-lost, isn't kept.
+step done again; a line that was changed since, as its hash tells, is refused. Draws are named by
+seed and place, not by time, so the steps that are left give what they would have given; and every
+result goes through the form in which it is written, whether it is read back or not. So a resumed
+audit ends with the very report of an uninterrupted one, if the mechanism draws from the audit's
+words alone. One that draws its own randomness keeps its level: no step is done twice to an end. A
+step in which the mechanism couldn't be drawn from, or a worker was lost, isn't kept.
 
 **Which audit.** The level, seed, draws, kinds and pairs, and the mechanism: its fields, for
 functions their code, and the files in which its code stands (`source_files`).
@@ -89,17 +89,20 @@ class AuditJournal:
         for line in self._lines(header):
             if line["audit"] == audit and line["step"] == step:
                 return line["gave"]
-        text = json.dumps({"audit": audit, "step": step, "gave": make()})
-        gave = json.loads(text)["gave"]
+        gave = json.loads(json.dumps(make()))
         if done(gave):
-            self._append(text)
+            line = {"audit": audit, "step": step, "gave": gave}
+            self._append(json.dumps({**line, "sha256": _digest(line)}))
         return gave
 
     def _lines(self, header: dict[str, str]) -> list[Any]:
         """All whole lines but the header, which is written if there is none."""
         assert self.path is not None  # noqa: S101 - for the type checker
+        there = os.path.lexists(self.path)
+        if there and not self.path.is_file():  # a pipe would be waited for
+            raise ConfigurationError(f"the journal {self.path} is not a file. Give another.")
         try:
-            raw = self.path.read_bytes() if self.path.exists() else b""
+            raw = self.path.read_bytes() if there else b""
         except OSError as error:
             raise OutputError(f"the journal {self.path} can't be read: {error}.") from error
         whole, newline, torn = raw.rpartition(b"\n")
@@ -112,8 +115,7 @@ class AuditJournal:
         try:
             first, *lines = [json.loads(line) for line in whole.split(b"\n")]
             known = first["dpverify"]
-            for line in lines:
-                line["audit"], line["step"], line["gave"]
+            changed = [number for number, line in enumerate(lines, 2) if not _is_whole(line)]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise none from error
         if first != header:
@@ -122,6 +124,11 @@ class AuditJournal:
             raise ConfigurationError(
                 f"{self.path} is the journal of another audit (of dpverify {known}): {said}. "
                 "Give another file, or remove it."
+            )
+        if changed:
+            raise ConfigurationError(
+                f"{self.path}: line {changed[0]} was changed after it was written, and a verdict "
+                "may rest on it. Give another file, or remove that line: its step is done again."
             )
         if torn:
             self._append("", keep=len(whole + newline))
@@ -139,6 +146,18 @@ class AuditJournal:
                 os.fsync(file.fileno())
         except OSError as error:
             raise OutputError(f"the journal {self.path} can't be written: {error}.") from error
+
+
+def _digest(line: Mapping[str, Any]) -> str:
+    """Of what a line says."""
+    said = json.dumps([line["audit"], line["step"], line["gave"]])
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _is_whole(line: Mapping[str, Any]) -> bool:
+    """Whether a line is as it was written."""
+    said, digest = _digest(line), line["sha256"]
+    return bool(said == digest)
 
 
 def fingerprint(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import signal
 import time
 from dataclasses import dataclass
@@ -189,6 +190,42 @@ def test_a_file_that_is_no_journal_is_left_alone(text: str, tmp_path: Path) -> N
     with pytest.raises(ConfigurationError, match=r"notes\.txt is no journal"):
         audited(path)
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"violation"', '"no_violation_found"'),
+        ('"trials"', '"search"'),
+        ('"gave": ', '"gave": [1], "gave": '),
+        ('"gave": ', '"gave": NaN, "was": '),
+        (r"[0-9a-f]{64}", "0" * 64),
+    ],
+)
+def test_a_line_that_was_changed_is_refused(old: str, new: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal, identity = AuditJournal(path), {"mechanism": "one"}
+    found = {"verdict": "violation", "hits": [1, 2]}
+    assert journal.kept(identity, "trials", lambda: found) == found
+    assert journal.kept(identity, "trials", lambda: "again") == found
+    text = path.read_text()
+    changed = re.sub(old, new, text, count=1)
+    assert changed != text
+    path.write_text(changed)
+    if old == '"gave": ' and "NaN" not in new:  # JSON's last key counts
+        assert journal.kept(identity, "trials", lambda: "again") == found
+        return
+    with pytest.raises(ConfigurationError, match="line 2 was changed after it was written"):
+        journal.kept(identity, "trials", lambda: "again")
+    assert path.read_text() == changed
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("none")])
+def test_a_journal_that_is_no_file(make: Any, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    make(path)
+    with pytest.raises(ConfigurationError, match="journal is not a file"):
+        AuditJournal(path).kept({}, "trials", lambda: 1)
 
 
 def test_a_journal_that_can_not_be_written(tmp_path: Path) -> None:
