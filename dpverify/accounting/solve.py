@@ -34,6 +34,7 @@ _ITERATIONS = 400
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _SMALL = tuple(2.0**exponent for exponent in range(-60, -15, 3))
 _WIDENINGS = tuple(2.0**-exponent for exponent in range(51, 20, -3))
+_FARTHER = tuple(2.0**-exponent for exponent in range(18, 2, -3))
 
 
 def falling_root(function: Callable[[float], Enclosure], target: Fraction) -> Enclosure:
@@ -87,6 +88,8 @@ def falling_root(function: Callable[[float], Enclosure], target: Fraction) -> En
 def largest_argument(function: Callable[[float], Enclosure], target: Fraction) -> float:
     """A double x > 0 with f(x) ≤ target proven, next to the largest one, for f that rises.
 
+    Where doubles of f are too coarse to decide next to it, it is the nearest one that is decided.
+
     Parameters
     ----------
     function : encloses f(x), non-decreasing in x > 0, that starts below `target` and ends above
@@ -94,7 +97,8 @@ def largest_argument(function: Callable[[float], Enclosure], target: Fraction) -
     """
     goal = Enclosure.of_exact(target).lower
     guess = _search(lambda x: _excess(function(x), goal))
-    for x in beside(guess, -1):
+    # Near 1 neighboring doubles of f lie far apart in x.
+    for x in chain(beside(guess, -1), (guess * (1 - step) for step in _FARTHER)):
         if function(x).upper <= goal:
             return x
     raise NumericalError(f"no certified root near {guess!r}")

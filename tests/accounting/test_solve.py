@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from dpverify.accounting.solve import brentq, falling_root
+from dpverify.accounting.solve import brentq, falling_root, largest_argument
 from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError
 
@@ -74,3 +74,16 @@ def test_a_wide_function_has_a_root_for_each_end(below: float, above: float) -> 
     assert root.lower == pytest.approx(math.log(1000 * below), rel=1e-12)
     assert root.upper == pytest.approx(math.log(1000 * above), rel=1e-12)
     assert below * math.exp(-root.lower) >= 1e-3 >= above * math.exp(-root.upper)
+
+
+def test_an_argument_whose_value_is_next_to_1() -> None:
+    """Doubles next to 1 are a tenth of the distance apart, and an enclosure is wider than one."""
+    target = 1 - Fraction(1, 10**15)
+
+    def value(x: float) -> Enclosure:
+        middle = -math.expm1(-x)
+        return Enclosure(math.nextafter(middle, 0), min(math.nextafter(middle, 2), 1.0))
+
+    found = largest_argument(value, target)
+    assert value(found).upper <= target
+    assert 0.9 * math.log(10**15) < found < math.log(10**15)

@@ -36,9 +36,9 @@ class Transform:
         )
 
     def saddle(self, objective: Callable[[Doubles, Doubles], Doubles]) -> float:
-        """Where the objective of c and ln M(c) is least, on grids refined three times."""
-        low, high = 1e-12, min(self.top * (1 - 1e-6), 1e15)
-        for _ in range(3):
+        """Where the objective of c and ln M(c) is least, on grids that are refined."""
+        low, high = 1e-12, min(self.top * (1 - 1e-6), 1e60)
+        for _ in range(4):
             c = np.geomspace(low, high, 48)
             at = int(np.argmin(objective(c, self.log(c))))
             low, high = c[max(at - 1, 0)], c[min(at + 1, c.size - 1)]

@@ -33,7 +33,13 @@ import numpy as np
 from attrs import evolve, field, frozen
 from flint import acb, arb, ctx
 
-from dpverify.accounting.composition._apart import delta_apart, epsilon_apart, unsampled
+from dpverify.accounting.composition._apart import (
+    delta_apart,
+    epsilon_apart,
+    still_delta,
+    still_epsilon,
+    unsampled,
+)
 from dpverify.accounting.composition._closed_form import closed_form
 from dpverify.accounting.composition._drops import Drops, has_drops
 from dpverify.accounting.composition._enumeration import Enumeration, has_few_sums
@@ -211,7 +217,7 @@ class Composed(PrivacyCurve):
                 if not any(direction.is_below(epsilon, Fraction(other.lower)) for other in found):
                     found.append(direction.delta_at(epsilon))
         except NumericalError:
-            return delta_apart(self._parts(), epsilon)
+            return still_delta(self._losses, epsilon) or delta_apart(self._parts(), epsilon)
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
@@ -230,7 +236,7 @@ class Composed(PrivacyCurve):
                 if not any(direction.is_below(Fraction(other.lower), delta) for other in found):
                     found.append(direction.epsilon_at(delta))
         except NumericalError:
-            return epsilon_apart(self._parts(), delta)
+            return still_epsilon(self._losses, delta) or epsilon_apart(self._parts(), delta)
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def _parts(self) -> list[tuple[PrivacyCurve, PrivacyCurve]]:
@@ -517,7 +523,7 @@ class _Sums:
         line = replace(line, threshold=line.threshold + _LEFT_OUT)
         nodes = line.period / math.sqrt(8 * aim / (c + 1))
         most = max(min(_BETWEEN_WORK // len(losses), _MOST_BETWEEN), _ENOUGH_BETWEEN)
-        nodes = int(min(max(nodes, _ENOUGH_BETWEEN), most))
+        nodes = int(min(max(nodes, _ENOUGH_BETWEEN), most)) if line.is_finite else 0
         while nodes >= _LEAST_BETWEEN and line.is_finite:
             between = sums_around(losses, line, nodes)
             if between is not None:

@@ -64,6 +64,7 @@ __all__ = ["NormalMixture", "PowerIntegral", "Window"]
 
 _MOST_POINTS = 1 << 22
 _FAR = 1e6  # from there on a shifted normal law is all that counts
+_DEEP = 1e12  # on the other side
 _CLOSE = 100.0  # up to which one grid serves all peaks
 _SHARE = 0.55  # of the working precision, which the trapezoid rule is to reach
 _SLACK = 0.01  # of logarithms in doubles
@@ -120,6 +121,10 @@ class NormalMixture:
     def log_moments(self, a: Doubles, window: Window | None = None) -> Doubles:
         """Ln N at real points, in doubles: for planning."""
         reach = self.reach(a)
+        deep = reach < -_DEEP
+        if deep.any():  # where g is least
+            near = self.log_moments(np.where(deep, 0.0, a), window)
+            return np.where(deep, a * math.log1p(-float(self.rate)), near)
         far = reach > _FAR
         if far.any():
             near = self.log_moments(np.where(far, 1.0, a), window)

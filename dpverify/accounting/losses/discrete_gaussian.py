@@ -88,8 +88,8 @@ class DiscreteGaussianLoss(TransformedLoss):
             quotient = np.log1p(first * np.cos(2 * math.pi * move * c)) - math.log1p(first)
         else:
             squares = (_OUTPUTS[:, None] + move * c - np.round(move * c)) ** 2
-            at_zero = np.exp(-(_OUTPUTS**2) / (2 * variance)).sum()
-            quotient = np.log(np.exp(-squares / (2 * variance)).sum(axis=0) / at_zero)
+            quotient = np.logaddexp.reduce(-squares / (2 * variance), axis=0)
+            quotient -= np.logaddexp.reduce(-(_OUTPUTS**2) / (2 * variance))
         total: Doubles = normal + quotient
         return total
 
@@ -111,11 +111,12 @@ class DiscreteGaussianLoss(TransformedLoss):
             return values, ROUND_OFF * (8 + slope * y)
         centre = round(-c * move)
         outputs = centre + _OUTPUTS
-        weights = np.exp(-((outputs + c * move) ** 2) / (2 * variance))
+        exponents = -((outputs + c * move) ** 2) / (2 * variance)
+        weights = np.exp(exponents - exponents.max())
         losses = scale / 2 - outputs * move / variance
         turns = np.exp(1j * losses[:, None] * y)
         most = float(np.abs(losses).max())
-        fixed = 100 + 20 * c * move / math.sqrt(variance)
+        fixed = 100 + 20 * c * move / math.sqrt(variance) + 1 / variance
         return (weights / weights.sum()) @ turns, ROUND_OFF * (fixed + most * y)
 
     def envelope(self, c: float, y: float) -> float:

@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
 import dpverify as dpv
-from dpverify.accounting.composition._apart import delta_apart, epsilon_apart, unsampled
-from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.composition._apart import (
+    delta_apart,
+    epsilon_apart,
+    still_delta,
+    still_epsilon,
+    unsampled,
+)
+from dpverify.accounting.composition.curve import Composed, _Direction
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
+from dpverify.accounting.losses.base import transforms
+from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.errors import NumericalError
 
 
@@ -100,7 +110,87 @@ def test_more_answers_than_any_lattice_holds_lie_between_two_sums() -> None:
     assert found.width < 1e-7
 
 
-def test_losses_whose_line_is_beyond_doubles_are_refused() -> None:
-    noise = dpv.DiscreteGaussian(sigma="0.01") + dpv.curves.Staircase(epsilon="0.01", gamma="0.3")
-    with np.errstate(all="ignore"), pytest.raises(NumericalError, match="beyond doubles"):
-        noise.delta_at(1)
+def test_losses_whose_line_is_beyond_doubles_are_bounded_apart() -> None:
+    noise = dpv.DiscreteGaussian(sigma="1e-30") + dpv.curves.Staircase(epsilon="0.01", gamma="0.3")
+    losses = transforms(noise.losses())
+    assert losses is not None
+    with np.errstate(all="ignore"):
+        with pytest.raises(NumericalError, match=r"is only known to be|beyond doubles"):
+            _Direction(losses=losses).delta_at(Fraction(1))
+        assert noise.delta_at(1).lower > 1 - 1e-15
+        found = noise.epsilon_at("1e-6")
+    assert 5e59 * (1 - 1e-15) < found.lower < found.upper < 5e59 * (1 + 1e-15)
+
+
+def two_discrete(sigma: str, epsilon: mpmath.mpf) -> mpmath.mpf:
+    """δ(ε) of two releases at sensitivity 1, over all pairs of outputs that aren't tiny."""
+    square = 2 * mpmath.mpf(sigma) ** 2
+    weights = {x: mpmath.exp(-x * x / square) for x in range(-4, 6)}
+    total = mpmath.fsum(weights.values())
+    losses = {x: (1 - 2 * x) / square for x in weights}
+    return mpmath.fsum(
+        weights[x] * weights[y] / total**2 * -mpmath.expm1(epsilon - losses[x] - losses[y])
+        for x in weights
+        for y in weights
+        if losses[x] + losses[y] > epsilon
+    )
+
+
+@pytest.mark.parametrize("sigma", ["0.1", "0.07"])
+def test_noise_that_hardly_ever_moves(sigma: str) -> None:
+    """Below, at and above what is lost where it doesn't, and where ε falls short of it."""
+    losses = ((DiscreteGaussianLoss(sigma_squared=Fraction(sigma) ** 2, sensitivity=1), 2),)
+    still = 1 / Fraction(sigma) ** 2
+    with mpmath.workdps(60):
+        for epsilon in (still - 9, still - Fraction(1, 10**6), still, still + 1):
+            found = still_delta(losses, epsilon)
+            exact = two_discrete(sigma, mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+            assert found is not None
+            assert found.lower <= exact <= found.upper
+            assert found.width < 1e-14 or exact < 1e-18
+        for delta in ("0.999", "0.01", *(["1e-9"] if sigma == "0.07" else [])):
+            found = still_epsilon(losses, Fraction(delta))
+            assert found is not None
+            assert two_discrete(sigma, mpmath.mpf(found.lower)) >= mpmath.mpf(delta)
+            assert two_discrete(sigma, mpmath.mpf(found.upper)) <= mpmath.mpf(delta)
+            assert found.width < 1e-15
+    assert still_epsilon(losses, Fraction(1, 10**40)) is None  # less than what moves
+    assert still_epsilon(losses, Fraction(1)) is None
+
+
+def test_noise_that_moves_is_not_taken_for_still() -> None:
+    for loss in (
+        GaussianLoss(mu_squared=Fraction(10**6)),
+        DiscreteGaussianLoss(sigma_squared=Fraction(1, 16), sensitivity=1),
+    ):
+        assert still_delta(((loss, 1),), Fraction(1)) is None
+        assert still_epsilon(((loss, 1),), Fraction(1, 2)) is None
+
+
+@pytest.mark.parametrize("sigma", ["1e-2", "1e-3", "1e-30"])
+@pytest.mark.parametrize("times", [1, 1000])
+def test_tiny_discrete_noise_has_an_answer(sigma: str, times: int) -> None:
+    """s + ln(1 − δ), where s is lost if the noise is 0; where it isn't, is of no account."""
+    curve = times * dpv.DiscreteGaussian(sigma=sigma)
+    still = times / (2 * Fraction(sigma) ** 2)
+    for delta in ("1e-6", "1e-300", "0.999"):
+        found = curve.epsilon_at(delta)
+        exact = float(still + Fraction(math.log1p(-float(delta))))
+        assert found.lower <= exact * (1 + 1e-15)
+        assert found.upper >= exact * (1 - 1e-15)
+        assert found.width < 1e-11
+    assert curve.delta_at(1).upper == 1.0
+
+
+def test_huge_discrete_noise_is_normal() -> None:
+    """At σ = 1e20 it differs from it by no more than 1/σ, relative."""
+    discrete, normal = (
+        10 * noise(sigma="1e20") + noise(sigma="2e20")
+        for noise in (dpv.DiscreteGaussian, dpv.Gaussian)
+    )
+    for delta in ("1e-21", "1e-45"):
+        found, exact = discrete.epsilon_at(delta), normal.epsilon_at(delta)
+        assert found.lower <= exact.upper
+        assert found.upper >= exact.lower
+        assert found.lower > 0
+        assert found.width < 1e-6

@@ -582,3 +582,13 @@ def test_a_threshold_beyond_all_noise_is_refused_at_once() -> None:
     """A group of one person alone is then shown with a probability of e^−10¹³."""
     with pytest.raises(NumericalError, match="no enclosure"):
         dpv.curves.gaussian_threshold(sigma=9, threshold=5 * 10**7).delta_at(0)
+
+
+@pytest.mark.parametrize("times", [1, 10])
+@pytest.mark.parametrize("epsilon", ["1", "0.001"])
+def test_noise_for_a_delta_next_to_1(times: int, epsilon: str) -> None:
+    """Where δ as a double hardly tells one σ from another."""
+    delta = 1 - Fraction(1, 10**15)
+    for kind in (dpv.Gaussian, dpv.Laplace, dpv.DiscreteGaussian):
+        noise = dpv.calibrate(kind, epsilon=epsilon, delta=delta, times=times)
+        assert (times * noise).delta_at(epsilon).upper <= math.nextafter(float(delta), 2)

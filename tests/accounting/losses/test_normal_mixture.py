@@ -97,6 +97,16 @@ def test_moments_for_planning(mixture: NormalMixture, window: Window | None) -> 
         assert alone == pytest.approx(found, rel=tolerance, abs=tolerance)
 
 
+@pytest.mark.parametrize("mixture", MIXTURES, ids=str)
+def test_moments_where_hardly_a_record_is_missed(mixture: NormalMixture) -> None:
+    """Of powers that nothing else is of any size in, without a jump."""
+    powers = -np.geomspace(1e9, 1e60, 52) / math.sqrt(mixture.mu_squared)
+    most = powers * math.log1p(-float(mixture.rate))
+    found = mixture.log_moments(powers)
+    assert (found <= most).all()
+    assert found == pytest.approx(most, rel=1e-5)
+
+
 @pytest.mark.parametrize("window", [None, WINDOW])
 @pytest.mark.parametrize("effort", [6.0, 14.0])
 @pytest.mark.parametrize("a", POWERS)
