@@ -47,6 +47,7 @@ PAGES = [
 PRINTED = ("claims", "planted-bugs")  # `make claims`, `python -m benchmarks.planted`
 QUICK = 'draws = 100\nwithout = ["determinism", "precision-of-doubles"]\n'  # no other processes
 FEW = "from dpverify.auditing import search\n\nsearch.CANDIDATES = 8\n"
+ALONE = [f"-pno:{name}" for name in ("cacheprovider", "faulthandler", "randomly", "xdist")]
 KINDS = {"console", "math", "pycon", "python", "toml", "text"}
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[a-z]+): (?P<text>.+?) -->\n+)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$",
@@ -155,7 +156,11 @@ def run(block: Block, folder: Path, namespace: dict[str, object], *, nightly: bo
             (tests / "test_shown.py").write_text(block.body, encoding="utf-8")
             (tests / "dpverify.toml").write_text("" if nightly else QUICK)
             (tests / "conftest.py").write_text("" if nightly else FEW)
-            ran([sys.executable, "-m", "pytest", "-q", "--rootdir=shown", "shown"], block.place)
+            words = ["-q", "--rootdir=shown", "shown"]
+            if nightly:
+                ran([sys.executable, "-m", "pytest", *words], block.place)
+            else:
+                assert pytest.main([*ALONE, *words]) == 0, block.place
         case "python":
             exec(compile(block.body, block.place, "exec"), namespace)  # noqa: S102
         case "toml":

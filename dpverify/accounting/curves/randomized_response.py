@@ -278,12 +278,23 @@ def keep_probability_curve(
     pure = keep_probability(epsilon, positions=positions, values=values)
     if target == 0:
         return pure
+    return _bisected(pure, rational("epsilon", epsilon), target, positions, values, differ)
 
+
+@lru_cache(maxsize=64)  # the same for every seed of a projection
+def _bisected(
+    pure: Fraction,
+    epsilon: Fraction,
+    delta: Fraction,
+    positions: int,
+    values: int,
+    differ: Fraction | Enclosure,
+) -> Fraction:
     def holds(parts: int) -> bool:
         keep = Fraction(parts, COIN)
         other = (1 - keep) / (values - 1)
         curve = MixedResponse(keep=keep, other=other, positions=positions, differ=differ)
-        return Fraction(curve.delta_at(epsilon).upper) <= target
+        return Fraction(curve.delta_at(epsilon).upper) <= delta
 
     return Fraction(bisected(int(pure * COIN), int(MAX_KEEP * COIN) + 1, holds), COIN)
 
