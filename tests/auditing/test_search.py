@@ -162,7 +162,7 @@ def test_a_bug_away_from_the_extreme_points_is_found_and_shrunk() -> None:
 def test_a_search_is_the_same_each_time_and_with_workers() -> None:
     mechanism: Any = of(sharp_beyond_four)
     first, second = (
-        search(mechanism, (), space(EIGHT, 5), AuditConfig(draws=500, seed=3, workers=workers))
+        search(mechanism, (), space(EIGHT, 5), AuditConfig(draws=250, seed=3, workers=workers))
         for workers in (1, 2)
     )
     assert first.pair is not None

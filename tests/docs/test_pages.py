@@ -5,7 +5,7 @@ Blocks of a page form one session, in a folder of their own that has the reposit
 - `pycon` is a doctest;
 - of `console` each command exits with 0, and prints what follows it (nothing shown, nothing
   compared; `...` stands for any text, as in doctest); by day `dpverify` runs in this process, where
-  a line needs nothing of the shell;
+  a line needs nothing of the shell but a pipe;
 - `python` is run, in one namespace a page; tests that it defines are run by pytest, by day with few
   draws and few pairs to choose from;
 - `toml` is parsed;
@@ -111,17 +111,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ran(command: list[str], place: str) -> str:
+def ran(command: list[str], place: str, read: str | None = None) -> str:
     done = subprocess.run(
-        command, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command,
+        check=False,
+        text=True,
+        input=read,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     assert done.returncode == 0, f"{place}: exit code {done.returncode}\n{done.stdout}"
     return done.stdout
 
 
-def ran_here(words: list[str], place: str) -> str:
-    with redirect_stdout(io.StringIO()) as said, redirect_stderr(said):
-        code = _run(words)
+def ran_here(command: str, place: str) -> str:
+    ours, _, others = command.partition(" | ")
+    with redirect_stdout(io.StringIO()) as said, redirect_stderr(io.StringIO() if others else said):
+        code = _run(shlex.split(ours)[1:])
+    if others:  # whose exit code is that of the pipe
+        return ran(["bash", "-c", others], place, said.getvalue())
     assert code == 0, f"{place}: exit code {code}\n{said.getvalue()}"
     return said.getvalue()
 
@@ -134,9 +142,9 @@ def run(block: Block, folder: Path, namespace: dict[str, object], *, nightly: bo
                     os.chdir(command.removeprefix("cd "))
                     continue
                 place = f"{block.place}: $ {command}"
-                ours = command.startswith("dpverify ") and not _OF_SHELL & {*command}
-                if ours and not nightly:
-                    printed = ran_here(shlex.split(command)[1:], place)
+                first = command.partition(" | ")[0]
+                if first.startswith("dpverify ") and not _OF_SHELL & {*first} and not nightly:
+                    printed = ran_here(command, place)
                 else:
                     printed = ran(["bash", "-c", command], place)
                 compare(block.place, command, shown, printed)

@@ -217,7 +217,7 @@ def test_heavy_tails_widen_the_interval_of_the_variance() -> None:
     assert (light, heavy) == ("refuted", "inconclusive")
 
 
-@pytest.mark.parametrize("law", ["normal", "laplace"])
+@pytest.mark.parametrize("law", day_and_night("laplace", "normal"))
 def test_correct_formulas_are_refuted_as_seldom_as_the_level_says(law: str) -> None:
     """At 500 draws, with half the level again for the normal limit; false alarm rate 1e-6."""
     rng, level, runs = np.random.default_rng(5), 0.05, 1000

@@ -34,7 +34,7 @@ from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE, PlantedBug
 from tests.helpers.attacks import evidence_of
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import day_and_night, thinned
 
 ALPHA = 0.05
 PAIR = Pair(name="0 against 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
@@ -76,7 +76,8 @@ def test_half_the_scale_is_found_in_few_pairs(others: int, most: int, runs: int)
     assert np.median(needed) <= most
 
 
-def test_a_change_of_scale_is_found_in_few_pairs() -> None:
+@pytest.mark.parametrize("seeds", day_and_night(5, 9))
+def test_a_change_of_scale_is_found_in_few_pairs(seeds: int) -> None:
     @dataclass(frozen=True)
     class Scaled(Laplace):
         def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
@@ -87,7 +88,7 @@ def test_a_change_of_scale_is_found_in_few_pairs() -> None:
     config = AuditConfig(alpha=ALPHA, draws=1000, seed=0)
     needed = [
         evidence_of(bet(Scaled(1.0), PAIR, lines, evolve(config, seed=seed))).draws
-        for seed in range(9)
+        for seed in range(seeds)
     ]
     assert np.median(needed) <= 120  # 172 of 25 seeds where the events alone are bet on, 84 now
 
@@ -111,7 +112,7 @@ def test_the_wealth_is_that_of_the_bets_it_names() -> None:
 BLATANT = [bug for bug in SUITE if bug.name in ("sensitivity halved", "flips for one sign")]
 
 
-@pytest.mark.parametrize("bug", BLATANT, ids=lambda bug: str(bug.name))
+@pytest.mark.parametrize("bug", thinned(BLATANT, 2), ids=lambda bug: str(bug.name))
 def test_planted_bugs_white_box(bug: PlantedBug[Any]) -> None:
     """The mechanism's own likelihood ratio as the one score; the whole curve as the claim."""
     broken: Any = bug.broken()

@@ -515,7 +515,7 @@ def test_a_mask_that_is_released_is_not_passed_over() -> None:
 
     pair = Pair(name="mine", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
     for what in ("record", "dataset"):
-        assert audited(of(masked, of=what), pairs=[pair]).verdict == "violation"
+        assert audited(of(masked, of=what), pairs=[pair], draws=200).verdict == "violation"
 
 
 def test_an_object_that_refuses_zero_is_named() -> None:
