@@ -339,7 +339,12 @@ class _Direction:
             return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
-                sums = _Sums.near(self.losses, c, float(eps), size, effort)
+                try:
+                    sums = _Sums.near(self.losses, c, float(eps), size, effort)
+                except NumericalError:
+                    if (least := self._far_above(eps)) > 0:
+                        return Enclosure(least, 1.0)
+                    raise
                 ball = sums.value(to_arb(eps))
                 if not ball.rad() <= _COARSE * ball.lower() and has_drops(self.losses):
                     ball = ball.intersection(Drops(losses=self.losses).value(to_arb(eps)))
@@ -349,6 +354,16 @@ class _Direction:
                     least = Enclosure.of_exact(infinity_mass).lower
                     return Enclosure(max(value.lower, least), min(value.upper, 1.0))
         raise NumericalError(f"delta({eps}) is only known to be {total}")
+
+    def _far_above(self, eps: Fraction) -> float:
+        """A lower bound on δ that is near 1 where nearly all losses are above ε, and else below 0.
+
+        1 − δ(ε) = E min(1, e^{ε − L}) ≤ e^{cε} E e^{−cL} for c in [0, 1].
+        """
+        c = np.geomspace(1e-12, 0.5, 64)
+        at = float(c[np.argmin(c * float(eps) + log_moment(self.losses, -c))])
+        most = transform(self.losses, [acb(-at)])[0].real * (arb(at) * to_arb(eps)).exp()
+        return Enclosure.of_ball(1 - most).lower if most.is_finite() else 0.0
 
     def epsilon_at(self, delta: Fraction) -> Enclosure:
         target = delta - escaping(self.losses)

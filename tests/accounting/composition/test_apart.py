@@ -194,3 +194,9 @@ def test_huge_discrete_noise_is_normal() -> None:
         assert found.upper >= exact.lower
         assert found.lower > 0
         assert found.width < 1e-6
+
+
+def test_far_below_the_losses_delta_is_one() -> None:
+    """Half their mean, where a sum's numbers are beyond doubles and Hoeffding says 1 − e^−10¹¹."""
+    found = (10**12 * dpv.RandomizedResponse(keep="0.75")).delta_at("2.7e11")
+    assert 1 - 1e-12 < found.lower <= found.upper <= 1
