@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.determinism import DeterminismAttack
@@ -196,6 +197,22 @@ def test_copies_of_a_generator_are_no_seed_in_the_code() -> None:
     found = run(noisy, processes=True)["fresh processes"]
     assert found.verdict == "inconclusive"
     assert "processes get copies" in found.statement
+
+
+def at_its_claim(x: Any, rng: np.random.Generator) -> Any:
+    """Equal outputs attain ε = 1: what isn't 0, e times as often for one side, never comes again."""
+    chance = np.where(x[:, :1] > 0, 1 / (1 + np.e), np.e / (1 + np.e))
+    return np.where(rng.random((len(x), 1)) < chance, 0.0, 1 + rng.random((len(x), 1)))
+
+
+@pytest.mark.nightly
+def test_equal_outputs_keep_the_level_where_they_attain_the_claim() -> None:
+    runs, alpha, subject = 200, 0.2, Subject(function=at_its_claim)
+    accused = 0
+    for seed in range(runs):
+        findings = audit(subject, [PAIR], processes=False, draws=120, alpha=alpha, seed=seed)
+        accused += any(finding.verdict == "violation" for finding in findings)
+    assert 0 < accused <= binom.ppf(1 - 1e-4, runs, alpha)
 
 
 class Ending(Mechanism):
