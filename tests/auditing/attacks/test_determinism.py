@@ -200,7 +200,7 @@ def test_copies_of_a_generator_are_no_seed_in_the_code() -> None:
 
 
 def at_its_claim(x: Any, rng: np.random.Generator) -> Any:
-    """Equal outputs attain ε = 1: what isn't 0, e times as often for one side, never comes again."""
+    """Equal outputs attain ε = 1: what isn't 0, e times as rare for one side, is never the same."""
     chance = np.where(x[:, :1] > 0, 1 / (1 + np.e), np.e / (1 + np.e))
     return np.where(rng.random((len(x), 1)) < chance, 0.0, 1 + rng.random((len(x), 1)))
 
