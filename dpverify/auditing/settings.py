@@ -170,8 +170,10 @@ def settings_file(folder: Path) -> Source:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    if not path.is_file():
+    if not os.path.lexists(path):
         return None
+    if not path.is_file():  # passed over, it would leave a run with other settings than it says
+        raise ConfigurationError(f"{path}: is not a file, but a folder, a pipe or a broken link.")
     return read_toml(path)
 
 

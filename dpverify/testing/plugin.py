@@ -74,8 +74,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Note which test runs: the fixture is one for all, so that it goes with Hypothesis."""
+    """Note which test runs: the fixture is one for all, so that it goes with Hypothesis.
+
+    One that is run again, as other plugins do with what failed, draws what it drew before.
+    """
     item.config.stash[_ITEM] = item
+    item.stash[_AUDITED] = 0
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,15 @@ def test_mistakes_in_the_file(
 def test_the_table_must_be_one(folder: Path) -> None:
     (folder / "pyproject.toml").write_text("[tool]\ndpverify = 3\n")
     with pytest.raises(ConfigurationError, match=r"tool\.dpverify=3 must be a table"):
+        settings_file(folder)
+
+
+@pytest.mark.parametrize("name", ["dpverify.toml", "pyproject.toml"])
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("none")])
+def test_what_is_no_file_is_not_passed_over(name: str, make: Any, folder: Path) -> None:
+    (folder / "pyproject.toml").unlink(missing_ok=True)
+    make(folder / name)
+    with pytest.raises(ConfigurationError, match=f"{name}: is not a file, but a folder"):
         settings_file(folder)
 
 

@@ -324,3 +324,36 @@ def test_it_goes_with_hypothesis(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*refutes the claim*"])
     result.stdout.no_fnmatch_line("*Flaky*")
     result.stdout.fnmatch_lines(['*one row more: {"age": 120}*'])
+
+
+def test_a_test_that_is_run_again_draws_the_same(pytester: pytest.Pytester) -> None:
+    """As where another plugin runs once more what failed."""
+    pytester.makeconftest(
+        """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):
+        runtestprotocol(item, nextitem=nextitem, log=False)
+    return True
+"""
+    )
+    ran(
+        pytester,
+        """
+from pathlib import Path
+
+drawn = []
+
+def seen(record, rng):
+    drawn.append(laplace(record, rng).sum())
+    return drawn[-1]
+
+def test_mine(dp_audit):
+    dp_audit(seen, **ONE, epsilon=1, draws=20, kinds=["black-box"])
+    with Path("drawn").open("a") as file:
+        file.write(f"{drawn[-1]}\\n")
+""",
+    )
+    first, second = (pytester.path / "drawn").read_text().split()
+    assert first == second
