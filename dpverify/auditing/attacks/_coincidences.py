@@ -251,8 +251,8 @@ def _judged(
         audit="determinism",
         verdict="violation" if refuted else silent,
         statement=(
-            f"{display_name(trial.mechanism)}, {name}: {hits} of {draws} outputs equal the one "
-            f"that they are compared with, and {false_hits} of {false_draws} of the neighbour's do"
+            f"{display_name(trial.mechanism)}, {name}: {hits} of {draws} outputs of the record "
+            f"equal another one of it, and {false_hits} of {false_draws} of the neighbour do"
             + (": there is no fresh noise" if refuted else "")
         ),
         level=level,
