@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
 
 from dpverify.errors import DPVerifyError, OutputError
@@ -209,10 +210,11 @@ def new_file(path: Path, content: bytes) -> None:
     OutputError
         If something of this name is there, also where another process makes it meanwhile.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    # Not named by the process alone: two machines, or containers, may share the folder.
+    partial = path.with_name(f".{path.name}.{token_hex(8)}.partial")
     with _as_output_error(path):
         try:
-            with partial.open("wb") as file:
+            with partial.open("xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

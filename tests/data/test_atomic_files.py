@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpverify.data.atomic_files import check_writable, replacing, write_file, writing
+from dpverify.data.atomic_files import check_writable, new_file, replacing, write_file, writing
 from dpverify.errors import OutputError
 
 
@@ -130,3 +130,21 @@ def test_a_link_to_itself_is_no_output(tmp_path: Path) -> None:
         write_file(loop / "out.json", b"new")
     write_file(loop, b"new")
     assert loop.read_bytes() == b"new"
+
+
+def test_of_two_that_make_one_file_the_second_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where both processes have one number, as in two containers that share a folder."""
+    path, link = tmp_path / "budget", os.link
+
+    def late(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "link", link)
+        new_file(path, b"the other's")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    with pytest.raises(OutputError, match="exists, and is not replaced"):
+        new_file(path, b"mine")
+    assert path.read_bytes() == b"the other's"
+    assert [*tmp_path.iterdir()] == [path]
