@@ -35,6 +35,8 @@ def root(
         if eps >= ceiling:
             return -1e6
         upper = value(arb(eps)).upper()
+        if not upper.is_finite():  # far from where it is known, which is below the guess
+            return 1e6
         # By balls, as where f hardly falls doubles of both logarithms are the same.
         return float((upper / target).log().mid()) if upper > 0 else -1e6
 

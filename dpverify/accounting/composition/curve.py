@@ -300,15 +300,17 @@ class _Direction:
 
         (1 − e^{ε − L})₊ is at most e^{c(L − ε)} times its largest ratio to it, c^c/(1 + c)^{1 + c}.
         """
-        if delta <= 0 or self.sampled is None:
+        sampled = [loss for loss, _ in self.losses if isinstance(loss, MixtureLoss)]
+        if delta <= 0 or not sampled:
             return False
         if self._beyond(eps):
             return self._clearly_beyond(eps)
         c = self._saddle(eps)
         with ctx.workprec(128):
-            most = self.sampled[0].max_loss()
-            if most is not None:  # near it, c would grow without an end
-                c = min(c, 300 / float(most.mid()))
+            for loss in sampled:
+                most = loss.max_loss()
+                if most is not None:  # near it, c would grow without an end
+                    c = min(c, 300 / float(most.mid()))
             moment = transform(self.losses, [acb(c)])[0].real
             factor = arb(c) ** arb(c) / (1 + arb(c)) ** (1 + arb(c))
             return bool(moment * (-arb(c) * to_arb(eps)).exp() * factor <= to_arb(delta))

@@ -6,6 +6,7 @@ import math
 import random
 from fractions import Fraction
 
+import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.accounting.losses.base import Log, PrivacyLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.enclosure import Enclosure, SquareRoot
 from dpverify.errors import ParameterError
@@ -298,3 +300,30 @@ def test_bad_losses() -> None:
 def test_of_many_samples_no_finite_epsilon_holds_without_a_delta() -> None:
     sampled = 4 * Gaussian(sigma=F(1, 2)).poisson_sampled(rate=F(1, 4))
     assert sampled.epsilon_at(0) == Enclosure(math.inf, math.inf)
+
+
+@pytest.mark.parametrize("delta", ["1e-40", "1.5e-52", "1e-300"])
+@pytest.mark.parametrize(("times", "pure"), [(14, "0.0342"), (23, "0.0761"), (40, "0.3")])
+def test_pure_releases_next_to_their_largest_loss(times: int, pure: str, delta: str) -> None:
+    """All lose their ε together with a probability that is far above δ."""
+    with mpmath.workdps(400):
+        one = mpmath.mpf(pure)
+        most = mpmath.exp(times * one) / (1 + mpmath.exp(one)) ** times
+        exact = times * one + mpmath.log1p(-mpmath.mpf(delta) / most)
+        found = (times * ApproxDP(epsilon=pure, delta=0)).epsilon_at(delta)
+        assert found.lower <= exact <= found.upper
+    assert found.width < 1e-11
+
+
+def test_the_additions_of_a_mixture_are_left_out_where_chernoff_shows_less() -> None:
+    """Beside other noise as well; and they are not where the removals are less than δ."""
+    losses = (
+        (PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 20), added=True), 50),
+        (LaplaceLoss(shift=F(1, 5)), 8),
+    )
+    added, curve = _Direction(losses=losses), Composed(losses=losses)
+    found = curve.epsilon_at("1e-6")
+    assert added.is_below(F(found.lower), F(1, 10**6))
+    alone = added.epsilon_at(F(1, 10**6))
+    assert alone.upper < found.lower
+    assert not added.is_below(F(alone.lower), F(1, 10**6))
