@@ -15,6 +15,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from dpverify.accounting.curves import randomized_response
 from dpverify.accounting.curves.randomized_response import (
     MixedResponse,
     keep_probability,
@@ -352,3 +353,13 @@ def test_tail_by_enumeration(distance: int) -> None:
     for deviation in (Fraction(0), Fraction(1, 2), errors[Fraction(1)], Fraction(3), Fraction(99)):
         truth = sum(share for h, share in law.items() if errors[h] >= deviation)
         assert_encloses(estimator.tail(distance, deviation), number(Fraction(truth)))
+
+
+def test_a_target_is_searched_for_once() -> None:
+    """A sketch is calibrated anew for each seed of its projection."""
+    randomized_response._bisected.cache_clear()
+    found = {
+        keep_probability_curve(epsilon, Fraction(1, 100), positions=4, differ=Fraction(1, 3))
+        for epsilon in (Fraction(1, 2), Fraction("0.5"))
+    }
+    assert len(found) == randomized_response._bisected.cache_info().misses == 1
