@@ -77,6 +77,7 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     _open_closed()
+    _write_all()
     sys.exit(_run(arguments))
 
 
@@ -88,6 +89,13 @@ def _open_closed() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # until the exit
+
+
+def _write_all() -> None:
+    """Write as escapes what the encoding of a stream lacks, as Latin-1 does an exponent."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(arguments: list[str] | None) -> int:

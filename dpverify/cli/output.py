@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import click
 from rich.console import Console
@@ -97,9 +97,14 @@ class Double(_Written, click.types.FloatParamType):
 def emit_json(command: str, result: Any, *, of: str = "result") -> None:
     """Print the envelope that every command shares; `of` is "error" where there is no result."""
     document = {"dpverify": __version__, "command": command, of: result}
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+    text = json.dumps(document, indent=2, ensure_ascii=not _is_unicode(sys.stdout))
     # Beyond spaces and line feeds these stand in strings alone, where JSON has its own escapes.
     click.echo("".join(c if c == "\n" or escaped(c) == c else json.dumps(c)[1:-1] for c in text))
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    """Whether it writes every character; one that isn't said to be otherwise does."""
+    return (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def say(text: str, *, err: bool = False, lines: bool = False) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import signal
 import sys
@@ -73,6 +75,27 @@ def test_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert left.value.code == 0
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         stream.close()
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-8"])
+def test_what_an_encoding_lacks(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = "größe 10⁻⁹ 𝜀"
+    for number, options in enumerate(((), ("--json",))):
+        written = io.BytesIO()
+        stream = io.TextIOWrapper(written, encoding=encoding)
+        monkeypatch.setattr(sys, "stdout", stream)
+        path = str(tmp_path / str(number))
+        with pytest.raises(SystemExit) as left:
+            main(["budget", "new", path, "--epsilon", "1", "--unit", unit, *options])
+        assert left.value.code == 0
+        text = written.getvalue().decode(encoding)
+        if options:
+            assert json.loads(text)["result"]["unit"] == unit
+        else:
+            assert "größe 10" in text
+            assert (unit in text) == (encoding == "utf-8")
 
 
 def test_the_folder_is_gone(
