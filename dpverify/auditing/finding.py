@@ -223,6 +223,7 @@ class Finding:
     power : what would have been found, by name
     failed : whether nothing could be said because the mechanism couldn't be drawn from
     replay : Python code that repeats the attack, with its imports
+    remark : what was seen that no claim speaks of, in one sentence
     """
 
     audit: AuditKind | Literal["accountant", "auditor"]
@@ -235,6 +236,7 @@ class Finding:
     power: Mapping[str, Any] = field(default_factory=dict)
     failed: bool = False
     replay: str = ""
+    remark: str = ""
 
     def __str__(self) -> str:
         """Verdict, statement, and what shows it or would have been found; indented."""
@@ -252,6 +254,8 @@ class Finding:
             lines.append(f"    {self.level_text}")
         if self.power:
             lines.append(f"    power: {named_numbers(self.power)}")
+        if self.remark:
+            lines.append(f"    remark: {self.remark}")
         return escaped("\n".join(lines), lines=True)
 
     @property
@@ -272,6 +276,7 @@ class Finding:
             "evidence": self.evidence.to_dict() if self.evidence else {},
             "power": jsonable(self.power),
             "replay": self.replay,
+            "remark": self.remark,
         }
 
 

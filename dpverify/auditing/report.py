@@ -134,6 +134,8 @@ class Report:
         lines = [self.head]
         lines += _violations(self) if self.violations else []
         lines += [f"  not audited: {note}" for note in self.notes]
+        remarks = dict.fromkeys(finding.remark for finding in self.findings if finding.remark)
+        lines += [f"  remark: {remark}" for remark in remarks]
         lines += [f"  could not be audited: {reason}" for reason in self.failed[:1]]
         if len(self.failed) > 1:
             more = len(self.failed) - 1

@@ -19,9 +19,9 @@ What may be shared:
 - *fresh processes*: the same place in processes, each with a source of randomness of its own
   (they show a seed fixed in the code), which are started as new interpreters and, unlike those of
   multiprocessing, run no script again. Of what keeps a state they have copies, which show nothing;
-- *forked workers*: the same with children of this process (they show a state inherited). That a
-  claim holds of a release in any of them is what such a state breaks, though each release by
-  itself may keep it.
+- *forked workers*: the same with children of this process. A generator that is kept, as numpy's
+  global one, is copied to them, and the noise is theirs together. Each release by itself keeps its
+  claim, which says nothing of such workers, so that this is remarked and no violation.
 """
 
 from __future__ import annotations
@@ -88,13 +88,15 @@ def _forked(work: Callable[[Connection], None], sender: Connection) -> Any:
     return child
 
 
+_FORKED = "forked workers"
 STARTS: Mapping[str, Callable[[Callable[[Connection], None], Connection], Any]] = {
     "fresh processes": _Fresh,
-    "forked workers": _forked,
+    _FORKED: _forked,
 }
 """Ways to start the two processes that `between` compares."""
 
 _PATIENCE = 6  # times the limit of one release, for a process to answer
+_REMARK = "{mechanism} gives the same noise in forked workers: each of them needs a new seed"
 
 
 def rows(trial: Trial, pair: Pair) -> Finding:
@@ -244,7 +246,8 @@ def _judged(
     draws, false_draws = (int(np.count_nonzero(order == side)) for side in (0, 1))
     counts = Counts(hits=hits, draws=draws, false_hits=false_hits, false_draws=false_draws)
     leans = hits * false_draws > false_hits * draws
-    refuted = leans and judge(counts, curve, delta, level).refuted_at is not None
+    shared = leans and judge(counts, curve, delta, level).refuted_at is not None
+    refuted = shared and name != _FORKED
     fewest = _fewest(curve, delta, draws, false_draws, level)
     silent: Verdict = "no_violation_found" if fewest is not None else "inconclusive"
     return Finding(
@@ -261,6 +264,9 @@ def _judged(
             check=name, hits=hits, draws=draws, false_hits=false_hits, false_draws=false_draws
         ),
         power={"fewest": fewest},
+        remark=_REMARK.format(mechanism=display_name(trial.mechanism))
+        if shared and not refuted
+        else "",
     )
 
 
