@@ -103,7 +103,7 @@ def load_private_key(path: Path, *, passphrase: Callable[[], str]) -> Ed25519Pri
     except (ValueError, TypeError, UnsupportedAlgorithm):
         wrong = "the passphrase is wrong, or it is" if _encrypted(content) else "is"
         raise KeyFileError(
-            f"{path}: {wrong} not a private key in PEM. Make one: {_HOW_TO_MAKE} {path}"
+            f"{path}: {wrong} not a private key in PEM. Make one: {_HOW_TO_MAKE} FILE"
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise KeyFileError(

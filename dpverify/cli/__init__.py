@@ -107,7 +107,11 @@ def _run(arguments: list[str] | None) -> int:
         error.show(shown)
         _tell(escaped(shown.getvalue().removesuffix("\n"), lines=True))
         return _failed(words, "UsageError", error.format_message(), error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
+        if isinstance(error.__context__, EOFError):  # as where a script signs with a passphrase
+            text = "nobody can answer the question: stdin has ended."
+            _tell(f"\ndpverify: {text}")
+            return _failed(words, "UsageError", text, 2)
         text = "interrupted; an output is there whole, or as it was before."
         _tell(f"dpverify: {text}")
         return _failed(words, "Interrupted", text, 130)

@@ -98,6 +98,18 @@ def test_what_an_encoding_lacks(
             assert (unit in text) == (encoding == "utf-8")
 
 
+def test_nobody_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ended(_: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("click.termui.hidden_prompt_func", ended)
+    assert run("key", "new", tmp_path / "signer.pem", "--encrypt") == 2
+    assert "nobody can answer the question: stdin has ended" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
 def test_the_folder_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
