@@ -189,13 +189,21 @@ class Rows(Space):
     def data(self, choose: Choose) -> Any:
         """Rows of up to three kinds, or all different."""
         least, most = self.rows
-        told = [n + step for n in self.constants if isinstance(n, int) for step in _NEAR]
+        told = [n + step for n in self._whole_constants() for step in _NEAR]
         sizes = [n for n in (least, least + 1, *_SIZES, most, *told) if least <= n <= most]
         size = sizes[choose(len(sizes))]
         if choose(3) == 2:
             return self.of_rows([self.row(choose) for _ in range(size)])
         kinds = [self.row(choose) for _ in range(1 + choose(3))]
         return self.of_rows([kinds[choose(len(kinds))] for _ in range(size)])
+
+    def _whole_constants(self) -> Iterator[int]:
+        """Those of the code, and their halves, where rounding to a multiple changes."""
+        for constant in self.constants:
+            if isinstance(constant, int):
+                yield constant
+                if constant > 3:
+                    yield constant // 2
 
     def admits(self, data: Any) -> bool:
         rows = list(data)

@@ -239,6 +239,13 @@ def test_rows_of_a_user_are_also_all_different(adjacency: Any) -> None:
     assert max(gaps) >= 8
 
 
+def test_sizes_at_which_rounding_changes_are_tried() -> None:
+    space = rows(dpv.AddRemove(), rows=(0, 200), constants=(50,))
+    pairs = space.drawn(160, ReplayableWords(1, "test"))
+    sizes = {frozenset((len(pair.record), len(pair.neighbour))) for pair in pairs}
+    assert {frozenset((25, 26)), frozenset((50, 51)), frozenset((49, 50))} <= sizes
+
+
 def test_a_user_is_named_by_a_column() -> None:
     with pytest.raises(ParameterError, match=r"user=ids must be a column.* Did you mean id\?"):
         rows(dpv.AddRemove(user="ids")).extremes()
