@@ -305,11 +305,18 @@ def test_what_is_raised_is_said_in_short(raised: Exception, kind: AuditKind) -> 
     assert len(said) < 10_000
 
 
-@pytest.mark.parametrize("kind", ["sequential", "determinism", "grey-box"])
-def test_a_release_that_exits_does_not_end_the_audit(kind: AuditKind) -> None:
+@pytest.mark.parametrize(
+    ("kind", "leave"),
+    crossed(["sequential", "determinism", "grey-box"], [sys.exit, os._exit]),
+)
+def test_a_release_that_exits_does_not_end_the_audit(
+    kind: AuditKind, leave: Callable[[int], Any]
+) -> None:
+    name = leave.__name__
+
     def exits(data: Any, rng: Any) -> float:
         if np.sum(data) > 0.5:
-            sys.exit(0)  # which the command would answer by "nothing found"
+            getattr(os, name, sys.exit)(0)  # which the command would answer by "nothing found"
         return float(rng.laplace())
 
     report = audit(exits, **CLAIM, kinds=[kind], draws=200)

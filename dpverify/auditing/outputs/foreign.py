@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
+from contextlib import contextmanager
 from typing import TypeVar
 
 from dpverify.auditing.outputs.time_limit import Late, time_left, within
@@ -37,6 +38,9 @@ def foreign_code(
 ) -> _T:
     """Call foreign code: whatever it raises, or a wait for its next output, is a `DrawError`.
 
+    Where it leaves by `os._exit`, which would end the audit with the exit code of its choice, it
+    raises `SystemExit` as by `sys.exit`.
+
     Parameters
     ----------
     work : that code, a function of Python's
@@ -46,7 +50,7 @@ def foreign_code(
     passed : errors that go on as they are
     """
     try:
-        with foreign_arithmetic():
+        with foreign_arithmetic(), _staying():
             return within(time_limit, outputs, work)
     except Late:
         late = f"took longer than {time_limit:g} s for one release"
@@ -57,6 +61,22 @@ def foreign_code(
     except BaseException as error:
         reason = f"raised {raised(error)}"
         raise draw_error(mechanism, pair, reason, side) from error
+
+
+@contextmanager
+def _staying() -> Iterator[None]:
+    process, leave = os.getpid(), os._exit
+
+    def exit_here(status: int) -> None:
+        if os.getpid() == process:
+            raise SystemExit(status)
+        leave(status)
+
+    os._exit = exit_here  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = leave
 
 
 def alone(release: Callable[[], _T]) -> Callable[[], _T]:
