@@ -103,7 +103,8 @@ def test_a_few_by_day(name: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("exhibit", ALL, ids=named)
 def test_the_bug_is_found(exhibit: Exhibit) -> None:
-    for draws in sorted({FEW, exhibit.draws}):
+    # What keeps state is in another one after an audit.
+    for draws in [FEW] if exhibit.name in UNFOUND else sorted({FEW, exhibit.draws}):
         found = measured(exhibit, True, draws, 2)
         if found["verdict"] == "violation":
             break
