@@ -27,7 +27,7 @@ ALPHA = 1e-3
 
 def found(mechanism: Any, draws: int, seed: int) -> dict[str, Any]:
     """The verdict, the kinds that accuse, and what the grey-box check says of its model."""
-    report = audit(mechanism, alpha=ALPHA, draws=draws, seed=seed, workers=1, without=["precision"])
+    report = audit(mechanism, alpha=ALPHA, draws=draws, seed=seed, without=["precision"])
     (grey,) = [finding for finding in report.findings if finding.audit == "grey-box"]
     return {
         "verdict": report.verdict.replace("_", " "),

@@ -17,8 +17,8 @@ ALPHA = 1e-4
 QUICK = ("grey-box", "black-box")
 
 
-def audited(mechanism: Any, draws: int, **options: Any) -> Report:
-    return audit(mechanism, alpha=ALPHA, draws=draws, seed=3, workers=1, **options)
+def audited(mechanism: Any, draws: int, *, workers: int = 1, **options: Any) -> Report:
+    return audit(mechanism, alpha=ALPHA, draws=draws, seed=3, workers=workers, **options)
 
 
 def by_grey_box(report: Report) -> Finding:
@@ -45,7 +45,8 @@ def test_the_grey_box_accuses_no_correct_mechanism(case: Case) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.name))
 def test_no_kind_accuses_a_correct_mechanism_and_the_report_has_a_verdict(case: Case) -> None:
-    report = audited(case.mechanism, 5000, without=["precision"])
+    """With several workers, as by default, processes are started and forked, too."""
+    report = audited(case.mechanism, 5000, workers=2, without=["precision"])
     assert report.verdict == "no_violation_found", [f.statement for f in report.findings]
 
 
