@@ -60,7 +60,7 @@ def of(function: Any, bound: int = 1) -> Mechanism:
 
 
 def audited(path: Path | None, function: Any = halved, **options: Any) -> Report:
-    settings: dict[str, Any] = {"draws": 60, "seed": 1, "workers": 1} | options
+    settings: dict[str, Any] = {"draws": 60, "seed": 1, "workers": 1, "brief": False} | options
     return audit(of(function), journal=AuditJournal(path), **settings)
 
 
