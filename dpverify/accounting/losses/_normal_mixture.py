@@ -314,7 +314,8 @@ class _Rule:
         bulges = heights**2 / 2 * (1 + 1 / window.width**2 if window else 1)
         turned = near - 1 if mixture.replaced else max(-near, 0.0)
         bulges -= turned * np.log(np.cos(heights * mu / 2))
-        heights = heights[bulges <= most_bulge]
+        if (bulges <= most_bulge).any():  # of huge powers every line bulges
+            heights = heights[bulges <= most_bulge]
         if not heights.size:
             raise NumericalError(f"no line of integration for a shift of {mu} standard deviations")
         cost = 2 * heights**2 + effort
