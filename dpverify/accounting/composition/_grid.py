@@ -246,7 +246,7 @@ class _Grid:
                 break
         for each in cells:
             each.refine(c, share, unit)
-        above, below = [each.above(unit) for each in cells], [each.below(unit) for each in cells]
+        above, below = [each.above(unit) for each in cells], [each.below(unit, c) for each in cells]
         b = arb(line.b)
         moments = sum(
             n * float(law.log_moment(np.array([line.b]), unit)[0])

@@ -11,6 +11,9 @@ the moment generating function of the normal noise times a quotient. θ has peri
 Poisson's summation θ(x) = σ√(2π)·Σ_k e^{−2π²σ²k² + 2πikx}, which is Jacobi's θ₃(x | 2πiσ²) but for
 the factor; acb encloses that. The law is its own mirror image, so that both orders have this loss.
 
+**Tails.** L ≥ x where y ≤ Δ/2 − σ²x/Δ, and the other law is the same at y − Δ. Terms are added up
+from far out; those from m > 0 on are at most e^{−m²/2σ²}/(1 − e^{−m/σ²}), as (m + j)² ≥ m² + 2mj.
+
 **Doubles.** With a = Δ²/2σ² and P = 2πσ²/Δ, at s = c + iy the terms of the sums over k are
 
     M(s)/M(c) = Σ_m e^{−a(y − mP)² + i(a(2c + 1)y − 2πmcΔ)} / Σ_k e^{−2π²σ²k²}·cos(2πkcΔ).
@@ -26,28 +29,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 from attrs import field, frozen
-from flint import acb, arb
+from flint import acb, arb, ctx
 
 from dpverify.accounting.losses.base import (
     ROUND_OFF,
     Characteristic,
     Doubles,
     Support,
+    TailedLoss,
     TransformedLoss,
 )
 from dpverify.enclosure import root_string, to_arb
+from dpverify.errors import NumericalError
 from dpverify.numbers import to_count, to_positive_rational
 
 __all__ = ["DiscreteGaussianLoss"]
 
 _OUTPUTS = np.arange(-11.0, 12.0)  # from the one next to the middle
+_WIDEST = 10**6  # σ² of which outputs are added up one by one
+_BLOCK = 256  # of them
 
 
 @frozen(kw_only=True)
-class DiscreteGaussianLoss(TransformedLoss):
+class DiscreteGaussianLoss(TransformedLoss, TailedLoss):
     """The loss between discrete Gaussian noise and the same moved by a whole number.
 
     Parameters
@@ -78,6 +87,20 @@ class DiscreteGaussianLoss(TransformedLoss):
             (half * s * (s + 1)).exp() * (s * self.sensitivity).modular_theta(tau)[2] / at_zero
             for s in points
         ]
+
+    def tails(self, place: arb) -> tuple[arb, arb]:
+        """Of outputs up to a number, which of two they are where that stays open."""
+        last = self.sensitivity / arb(2) - to_arb(self.sigma_squared) * place / self.sensitivity
+        low, high = (end.floor().unique_fmpz() for end in (last.lower(), last.upper()))
+        if low is None or high is None or self.sigma_squared > _WIDEST:
+            raise NumericalError(f"the tails of {self} at {place} are not resolved")
+        own, other = (
+            _up_to(self.sigma_squared, int(low) - move, ctx.prec).union(
+                _up_to(self.sigma_squared, int(high) - move, ctx.prec)
+            )
+            for move in (0, self.sensitivity)
+        )
+        return own, other
 
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c)."""
@@ -123,3 +146,28 @@ class DiscreteGaussianLoss(TransformedLoss):
         """Atoms never die out."""
         del c, y
         return 0.0
+
+
+def _up_to(square: Fraction, last: int, precision: int) -> arb:
+    """The probability of outputs up to a number; the law is its own mirror image."""
+    if last >= 0:
+        return 1 - _up_to(square, -last - 1, precision)
+    table, place = divmod(-last, _BLOCK)
+    return _from(square, table, precision)[place]
+
+
+@lru_cache(maxsize=256)
+def _from(square: Fraction, table: int, precision: int) -> tuple[arb, ...]:
+    """Of so many outputs or more, for a block of numbers in a row."""
+    first, variance = table * _BLOCK, to_arb(square)
+    # Beyond the end the masses are relatively less than what the precision tells.
+    end = first + _BLOCK
+    more = math.ceil(math.sqrt(2 * float(square) * precision + end**2) - end) + 1
+    beyond = (-(arb(end + more) ** 2) / (2 * variance)).exp()
+    beyond = (beyond / (1 - (-(end + more) / variance).exp())).upper()
+    outputs = range(end + more - 1, first - 1, -1)
+    terms = ((-(arb(y) ** 2) / (2 * variance)).exp() for y in outputs)
+    sums = list(accumulate(terms, initial=arb(0).union(beyond)))[1:]
+    theta = acb(0).modular_theta(acb(0, 2 * arb.pi() * variance))[2].real
+    scale = (2 * arb.pi() * variance).sqrt() * theta
+    return tuple(total / scale for total in sums[::-1][:_BLOCK])

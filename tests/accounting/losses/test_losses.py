@@ -34,8 +34,8 @@ from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, Pois
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.accounting.losses.shuffled import ShuffledLoss
-from dpverify.enclosure import SquareRoot
-from dpverify.errors import ParameterError
+from dpverify.enclosure import SquareRoot, to_arb
+from dpverify.errors import NumericalError, ParameterError
 
 F = Fraction
 LAWS: list[TransformedLoss] = [
@@ -342,3 +342,27 @@ def test_a_support_has_the_losses(pairs: tuple[tuple[Fraction, Fraction], ...]) 
     above = [0.0, *(float(step_ball(step).mid()) for step in law.support.spacings)]
     losses = sorted(math.log(p / q) for p, q in pairs if p and q)
     assert [base + each for each in above] == pytest.approx(losses)
+
+
+@pytest.mark.parametrize("square", [F(7), F(1, 100), F(4000)])
+def test_tails_of_discrete_gaussian_noise_are_relatively_exact(square: Fraction) -> None:
+    """Far out, too, where they are far below all doubles; and next to an output both are kept."""
+    loss = DiscreteGaussianLoss(sigma_squared=square, sensitivity=2)
+    with mpmath.workdps(60), ctx.workprec(128):
+        outputs = range(-3000, 3001)
+        weights = {
+            y: mpmath.exp(-y * y / (2 * mpmath.mpf(square.numerator) / square.denominator))
+            for y in outputs
+        }
+        total = mpmath.fsum(weights.values())
+        for last in (-900, -257, -256, -3, 0, 1, 300):
+            place = (4 - 4 * (last + F(1, 3))) / (2 * square)
+            own, other = loss.tails(to_arb(place))
+            for ball, end in ((own, last), (other, last - 2)):
+                exact = mpmath.fsum(w for y, w in weights.items() if y <= end) / total
+                assert abs(mpmath.mpf(ball.mid().str(40, radius=False)) / exact - 1) < 1e-30
+                assert ball.rad() < 1e-30 * ball.mid()
+            at = loss.tails(to_arb((4 - 4 * F(last)) / (2 * square)).union(to_arb(place)))
+            assert at[0].overlaps(own)
+    with pytest.raises(NumericalError, match="are not resolved"):
+        DiscreteGaussianLoss(sigma_squared=F(10**7), sensitivity=1).tails(arb(1))
