@@ -89,7 +89,7 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
         As for `AuditConfig`; alpha is the level of the whole report, and draws are at least 20.
     brief : bool
         Whether to make fewer draws where these already tell much, and none once the claim is
-        refuted. By default so where pairs are searched for and a release takes 0.2 ms or more.
+        refuted. By default so where pairs are searched for and a release takes 0.3 ms or more.
     replay : str
         The line that repeats the audit, for the report; by default code that calls this function.
     journal : AuditJournal

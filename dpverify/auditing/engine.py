@@ -33,7 +33,7 @@ that fails later, in any kind. An audit isn't begun if it would take longer than
 (`AuditConfig.longest`) at the pace of the first releases; one that turns out to take longer is
 ended, and is inconclusive.
 
-**Slow releases.** Where pairs are searched for and a release takes 0.2 ms or more, the audit is
+**Slow releases.** Where pairs are searched for and a release takes 0.3 ms or more, the audit is
 brief (`AuditConfig.brief`): training draws decide how many are needed, and attacks that are left
 once the claim is refuted aren't made. The replay says so, and repeats it at any pace.
 
@@ -106,7 +106,7 @@ _TRIALS = 3  # releases on each side of each pair before anything is counted
 _RAISED = 200  # where all of those raised
 _RELEASES = 6  # for each draw of each kind: training ones too, of both sides, at two pairs
 _FAST = 0.01  # seconds of a release, below which several are timed
-_SLOW = 2e-4  # seconds of a release, from which on an audit with a search is brief
+_SLOW = 3e-4  # seconds of a release, from which on an audit with a search is brief
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
 

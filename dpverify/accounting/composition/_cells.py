@@ -155,20 +155,20 @@ class Cells:
         for side in (places[: middle + 1], places[middle:][::-1]):
             first, known = 0, [self._sketch(*sorted(ends)) for ends in pairwise(side)]
             while first < len(side) - 1:
-                for size in _GROUPS:
-                    group = side[first : first + size + 1]
-                    if c * _variance(known[first : first + size]) > unit:
-                        continue
-                    found = self._between(group, unit)
-                    if found is not None:
-                        for place, weight in found:
-                            put(place, weight)
+                size, found = 1, None
+                for several in _GROUPS:
+                    if c * _variance(known[first : first + several]) > unit:
                         break
-                else:
-                    size = 1
+                    found = self._between(side[first : first + several + 1], unit)
+                    if found is not None:
+                        size = several
+                        break
+                if found is None:
                     own, other = self._masses(*sorted(side[first : first + 2]))
-                    if own > 0 and own / other > 0:
-                        put(_floor((own / other).log(), unit), own)
+                    resolved = own > 0 and own / other > 0
+                    found = [(_floor((own / other).log(), unit), own)] if resolved else []
+                for place, weight in found:
+                    put(place, weight)
                 first += size
         return _law(weights, unit, arb(0), up=False)
 
