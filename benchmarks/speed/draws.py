@@ -142,7 +142,7 @@ def irreducible(name: str, given: Mapping[str, str]) -> tuple[float, str]:
             stack.enter_context(taken)
         opened = counted(ReplayableWords, "__init__", lambda *_: ("streams", 1))
         stack.enter_context(opened)
-        _chunk(mechanism, pair, 0, CHUNK, anew, (7, "white-box", 0, 0, 0), 60.0)
+        _chunk(mechanism, pair, CHUNK, anew, (7, "white-box", 0, 0, 0), 60.0)
     words, streams = met.pop("words"), met.pop("streams")
     others = words - sum(met.values())
 

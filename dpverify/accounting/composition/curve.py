@@ -383,6 +383,8 @@ class _Direction:
             c = self._saddle(Fraction(0))  # of losses that are small, far from the other one
         ceiling = self._ceiling()
         guess = min(guess, ceiling * (1 - 2**-40))
+        if math.isfinite(ceiling):  # next to it, doubles resolve no steeper slope
+            c = min(c, 2**53 / ceiling)
         if self.sampled is not None:
             with ctx.workprec(_EFFORTS[0][0]):
                 few = _Sums.of_few_nodes(self.losses, c, guess, log, _EFFORTS[0][1])

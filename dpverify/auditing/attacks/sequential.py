@@ -62,7 +62,7 @@ Scores = NDArray[np.float64]
 
 CHUNK = 64
 """Pairs that share two streams of words, named by their place."""
-_GROWTH = 0.1  # of a block, relative to what was seen
+_GROWTH = 0.06  # of a block, relative to what was seen
 _MOST_COLUMNS = 64
 _INFINITE = 1e150  # stands for infinities, whose sums and differences are no scores
 _ENDS = -_INFINITE, _INFINITE

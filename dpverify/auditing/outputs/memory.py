@@ -89,7 +89,7 @@ def remembers(
             return one_side(source, pair, side, draws, key, config.time_limit)
 
         try:
-            if not constant(outputs(mechanism, _SOME, -1)).any():
+            if not constant(outputs(mechanism, _SOME, _COPIES + 1)).any():
                 continue
             kept = outputs(mechanism, _CONSTANT, 0)
             same = constant(kept)
