@@ -154,9 +154,10 @@ def irreducible(name: str, given: Mapping[str, str]) -> tuple[float, str]:
         stream.words(others)
 
     (seconds,) = timed(alone, clock=process_time)
-    noise = "".join(f", {count / CHUNK:,.0f} of them rounded to noise" for count in met.values())
-    what = f"{words / CHUNK:,.0f} words{noise}, {streams / CHUNK:.3g} streams a draw"
-    return seconds / CHUNK * 1e6, what
+    draws = 2 * CHUNK  # of both sides
+    noise = "".join(f", {count / draws:,.0f} of them rounded to noise" for count in met.values())
+    what = f"{words / draws:,.0f} words{noise}, {streams / draws:.3g} streams a draw"
+    return seconds / draws * 1e6, what
 
 
 @contextmanager

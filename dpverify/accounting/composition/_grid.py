@@ -50,9 +50,9 @@ from dpverify.accounting.losses.base import (
     sum_string,
 )
 from dpverify.enclosure import Enclosure, to_arb
-from dpverify.errors import NumericalError, ParameterError
+from dpverify.errors import NumericalError, require
 
-__all__ = ["GridDirection"]
+__all__ = ["GridDirection", "require_few"]
 
 _PRECISION = 128
 _COARSE, _FINE = (
@@ -70,6 +70,11 @@ _SLACK = 2.0**-44
 _U = 2.0**-53
 _LARGEST = 700.0  # logarithm of a double, and more
 _MOST = 10**12  # releases
+
+
+def require_few(counts: Sequence[int]) -> None:
+    """Refuse more releases on samples than are added up."""
+    require(sum(counts) <= _MOST, "times", sum(counts), f"at most {_MOST} in all on samples")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,8 +217,7 @@ class _Grid:
         most, bits = effort
         nodes = 1 << bits
         counts = [count for _, count in losses]
-        if sum(counts) > _MOST:
-            raise ParameterError("times", sum(counts), f"at most {_MOST} in all on samples")
+        require_few(counts)
         tail = log_size - _TAIL - math.log(sum(counts))
         cells = [Cells.of(loss, tail) for loss, _ in losses if isinstance(loss, TailedLoss)]
         if len(cells) < len(losses):

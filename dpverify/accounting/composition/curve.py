@@ -48,7 +48,7 @@ from dpverify.accounting.composition._extremal import (
     sum_in_doubles,
     sums_around,
 )
-from dpverify.accounting.composition._grid import GridDirection
+from dpverify.accounting.composition._grid import GridDirection, require_few
 from dpverify.accounting.composition._inversion import (
     WORK,
     Inversion,
@@ -272,6 +272,8 @@ class Composed(PrivacyCurve):
 
 
 def _direction(losses: Losses) -> _Direction | GridDirection:
+    if any(isinstance(loss, MixtureLoss) and loss.mixture.replaced for loss, _ in losses):
+        require_few([count for _, count in losses])
     known = transforms(losses)
     return GridDirection(losses=losses) if known is None else _Direction(losses=known)
 
