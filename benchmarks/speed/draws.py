@@ -51,6 +51,7 @@ _LEFT = {
 _SERVED = """
 import json, sys
 from functools import cache
+from inspect import signature
 from time import process_time
 from dpverify.auditing.attacks.white_box import CHUNK, _chunk
 from dpverify.auditing.outputs.samples import over_the_draw
@@ -58,14 +59,16 @@ from dpverify.certificate.named import named_mechanism
 @cache
 def made(name, given):
     mechanism = named_mechanism(name, dict(given))
-    return mechanism, mechanism.worst_pairs()[0], 0, CHUNK, over_the_draw(mechanism)
+    return mechanism, mechanism.worst_pairs()[0], *one, CHUNK, over_the_draw(mechanism)
+one = [0] if "side" in signature(_chunk).parameters else []  # else it is of both sides
 for line in sys.stdin:
     name, given, turn = json.loads(line)
     task = made(name, tuple(given.items()))
     start = process_time()
     scores = _chunk(*task, (7, "white-box", 0, 0, turn), 60.0)
     taken = process_time() - start
-    print(json.dumps([taken / CHUNK * 1e6, f"{scores.sum():.9g}"]), flush=True)
+    draws, first = (CHUNK, scores) if one else (2 * CHUNK, scores[0])
+    print(json.dumps([taken / draws * 1e6, f"{first.sum():.9g}"]), flush=True)
 """
 """Draws a chunk for each line, in a version that doesn't have this file."""
 
