@@ -105,7 +105,7 @@ _LEAST = 20  # draws
 _TRIALS = 3  # releases on each side of each pair before anything is counted
 _RAISED = 200  # where all of those raised
 _RELEASES = 6  # for each draw of each kind: training ones too, of both sides, at two pairs
-_FAST = 0.01  # seconds of a release, below which several are timed
+_FAST = 0.001  # seconds of a release, below which several are timed
 _SLOW = 3e-4  # seconds of a release, from which on an audit with a search is brief
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
@@ -341,7 +341,7 @@ def _pace(
     seconds = math.inf
     with suppress(ParameterError, DrawError):
         pair = known[0] if known or space is None else space.extremes(1)[0]
-        for draws in (1, 1, 16, 16, 16, 16):  # the first of each takes longer
+        for draws in (1, 1, 16, 16):  # the first of each takes longer
             if draws > 1 and seconds > _FAST:
                 break
             start = perf_counter()
