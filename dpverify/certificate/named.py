@@ -37,7 +37,7 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
     ConfigurationError
         If a key is missing or unknown, or there is no such mechanism.
     ParameterError
-        If a text is no number.
+        If a text is not a number.
     """
     family, left = family_of(name), dict(given)
     whole = {key: _whole(key, left.pop(key, default)) for key, default in _WHOLE.items()}

@@ -93,7 +93,7 @@ STARTS: Mapping[str, Callable[[Callable[[Connection], None], Connection], Any]] 
     "fresh processes": _Fresh,
     _FORKED: _forked,
 }
-"""Ways to start the two processes that `between` compares."""
+"""Ways to start the processes that `between` compares."""
 
 _PATIENCE = 6  # times the limit of one release, for a process to answer
 _REMARK = "{mechanism} gives the same noise in forked workers: each of them needs a new seed"
@@ -241,6 +241,7 @@ def _judged(
 ) -> Finding:
     """What equal outputs say of the claim; `order` is 1 where the second is the neighbour's."""
     curve, config = trial.mechanism.privacy(), trial.config
+    mechanism = display_name(trial.mechanism)
     delta, level = config.delta_for(curve), config.alpha
     hits, false_hits = (int(np.count_nonzero(equal[order == side])) for side in (0, 1))
     draws, false_draws = (int(np.count_nonzero(order == side)) for side in (0, 1))
@@ -254,7 +255,7 @@ def _judged(
         audit="determinism",
         verdict="violation" if refuted else silent,
         statement=(
-            f"{display_name(trial.mechanism)}, {name}: {hits} of {draws} outputs of the record "
+            f"{mechanism}, {name}: {hits} of {draws} outputs of the record "
             f"equal another one of it, and {false_hits} of {false_draws} of the neighbour do"
             + (": there is no fresh noise" if refuted else "")
         ),
@@ -264,9 +265,7 @@ def _judged(
             check=name, hits=hits, draws=draws, false_hits=false_hits, false_draws=false_draws
         ),
         power={"fewest": fewest},
-        remark=_REMARK.format(mechanism=display_name(trial.mechanism))
-        if shared and not refuted
-        else "",
+        remark=_REMARK.format(mechanism=mechanism) if shared and not refuted else "",
     )
 
 

@@ -379,7 +379,7 @@ def test_a_broken_declaration_has_a_level() -> None:
 
 @pytest.mark.parametrize("alpha", [0.01, 1e-9])
 def test_a_declaration_is_tried_as_often_as_its_level_asks(alpha: float) -> None:
-    """Coins decide which side runs: all fall by chance on what a run does seldom enough."""
+    """All coins may choose the side that agrees: a smaller level asks for more of them."""
     runs: list[float] = []
 
     def counted(rows: Any, rng: Any) -> Any:
