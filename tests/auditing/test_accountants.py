@@ -75,7 +75,9 @@ def test_the_verdict_on_a_claim(claim: Any, verdict: str) -> None:
     [
         (dpv.ZCDP(rho="1/2"), "unknown"),  # which Gaussian noise of σ = 1 keeps, with a smaller ε
         (dpv.ApproxDP(epsilon=3).shuffled(users=50), "unknown"),
-        (2 * dpv.ApproxDP(epsilon=3).shuffled(users=50), "unknown"),
+        pytest.param(
+            2 * dpv.ApproxDP(epsilon=3).shuffled(users=50), "unknown", marks=pytest.mark.nightly
+        ),
         (2 * dpv.curves.exponential_mechanism(scale=1, sensitivity=1), "unknown"),
         (dpv.curves.exponential_mechanism(scale=1, sensitivity=1), "unsafe"),
         (dpv.Gaussian(sigma=1), "unsafe"),

@@ -16,15 +16,11 @@ from dpverify.data import atomic_files
 from dpverify.data.atomic_files import replacing, write_file
 from dpverify.errors import OutputError
 from tests.helpers.processes import assert_whole, lasted
-from tests.helpers.profiles import day_and_night
 
 
-@pytest.mark.parametrize(
-    ("how", "times"), day_and_night((signal.SIGINT, 1), (signal.SIGINT, 4), (signal.SIGTERM, 4))
-)  # SIGKILL: test_sigkill.py
-def test_ended_at_random_moments(
-    workplace: Path, tmp_path: Path, how: signal.Signals, times: int
-) -> None:
+@pytest.mark.nightly
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])  # SIGKILL: test_sigkill.py
+def test_ended_at_random_moments(workplace: Path, tmp_path: Path, how: signal.Signals) -> None:
     for name in ("release.toml", "records.npy"):
         shutil.copy(workplace / name, tmp_path)
     out = tmp_path / "out"
@@ -32,7 +28,7 @@ def test_ended_at_random_moments(
     duration = lasted(words) or 1
     seen = {assert_whole(out)}
     moments = random.Random(7)
-    for _ in range(times):
+    for _ in range(4):
         # Towards the end, where the files are written.
         lasted(words, duration * moments.uniform(0.7, 1.05), how=how)
         seen.add(assert_whole(out))

@@ -38,6 +38,7 @@ def test_package_runs_as_a_module() -> None:
     assert out.stderr.startswith("Usage: dpverify ")
 
 
+@pytest.mark.nightly
 def test_no_command_waits_for_all_of_scipy() -> None:
     # scipy.stats takes half a second to import.
     commands = "account, certify, verify, audit, mechanisms"

@@ -87,7 +87,7 @@ def test_parameters(epsilon: Fraction, delta: Fraction) -> None:
     assert 0 <= delta < 1
 
 
-@pytest.mark.parametrize(("attributes", "rows"), day_and_night((3, 1), (4, 2)))
+@pytest.mark.parametrize(("attributes", "rows"), day_and_night((2, 1), (3, 1), (4, 2)))
 def test_shrinks_to_small_integers_and_few_coordinates(attributes: int, rows: int) -> None:
     one = Attribute(beta=Fraction(1))
     strategy = strategies.neighbours(one, BOX, attributes=attributes, rows=rows)
@@ -140,7 +140,7 @@ TABLE = dpv.Table(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_data_sets_and_neighbours_of_a_table(data: st.DataObject) -> None:
     rows = data.draw(strategies.data_sets(TABLE))

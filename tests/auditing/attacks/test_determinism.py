@@ -17,6 +17,7 @@ import pytest
 from scipy.stats import binom
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.auditing.attacks import _coincidences
 from dpverify.auditing.attacks.determinism import DeterminismAttack
 from dpverify.auditing.finding import Finding
 from dpverify.auditing.targets.functions import adapt
@@ -335,12 +336,15 @@ def test_what_cannot_be_sent_to_a_process_is_inconclusive() -> None:
     assert findings["forked workers"].verdict == "no_violation_found"
 
 
-def test_a_generator_that_forked_workers_share_is_remarked() -> None:
+def test_a_generator_that_forked_workers_share_is_remarked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each release keeps its claim: what workers would share is told, and accuses nobody."""
 
     def noisy(x: Any, rng: np.random.Generator) -> Any:
         return x + np.random.laplace(size=x.shape)  # noqa: NPY002 - as users write
 
+    monkeypatch.delitem(_coincidences.STARTS, "fresh processes")  # which take seconds to start
     findings = run(noisy, processes=True)
     assert "violation" not in {finding.verdict for finding in findings.values()}
     assert "each of them needs a new seed" in findings["forked workers"].remark
