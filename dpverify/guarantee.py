@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar, cast, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    SupportsIndex,
+    TypeVar,
+    cast,
+    get_args,
+    runtime_checkable,
+)
 
 from dpverify._axes import axes_or_new
 from dpverify.data.adjacency import Adjacency, Group
@@ -20,6 +31,7 @@ from dpverify.numbers import whole
 
 if TYPE_CHECKING:
     from dpverify.accounting.losses.base import Losses
+    from dpverify.accounting.losses.shared_randomness import PositionLoss
     from dpverify.accounting.notions.risk import Risk
 
 _LONGEST_DOUBLE = 24  # characters
@@ -30,8 +42,10 @@ __all__ = [
     "Draw",
     "Guarantee",
     "Notion",
+    "OnADraw",
     "PrivacyBound",
     "PrivacyCurve",
+    "check_no_draw",
     "claimed_epsilon",
     "common_adjacency",
     "group_adjacency",
@@ -52,6 +66,15 @@ class Draw:
 
     source: str
     realised: str
+
+
+@runtime_checkable
+class OnADraw(Protocol):
+    """A curve over a public draw that decides which positions differ."""
+
+    def position_loss(self) -> tuple[PositionLoss, int]:
+        """Loss of one position with the draw kept apart, and how many positions there are."""
+        ...
 
 
 class PrivacyBound(ABC):
@@ -384,6 +407,24 @@ class Guarantee:
     def over_the_draw(self) -> bool:
         """Whether public randomness counts as random."""
         return bool(self.draws)
+
+
+def check_no_draw(curve: PrivacyCurve) -> None:
+    """Refuse a curve over a public draw, of which it can't say whether another release shares it.
+
+    Raises
+    ------
+    ParameterError
+        If it is one.
+    """
+    if isinstance(curve, OnADraw):
+        raise ParameterError(
+            "curve",
+            curve,
+            "one that averages over no public draw",
+            "Releases that share the draw aren't independent, and a curve doesn't say which draw "
+            "it is: give the mechanism, or its guarantee, in its place.",
+        )
 
 
 def to_adjacency(value: Adjacency | None) -> Adjacency | None:

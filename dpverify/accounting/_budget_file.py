@@ -22,7 +22,7 @@ from dpverify.data.atomic_files import new_file
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import BudgetError, BudgetExceededError, OutputError, ParameterError, require
 from dpverify.execution.process import this_process
-from dpverify.guarantee import Guarantee, PrivacyCurve
+from dpverify.guarantee import Guarantee, PrivacyCurve, check_no_draw
 
 __all__ = ["Spend", "State", "Store", "curve_of", "now", "rounded"]
 
@@ -275,7 +275,9 @@ class State:
         """The next entry, which fits."""
         curve = curve_of(release)
         promise = None if isinstance(release, PrivacyCurve) else guarantee_of(release)
-        if promise is not None:
+        if promise is None:
+            check_no_draw(curve)
+        else:
             self._check_promise(promise)
         unit = unit or (curve.unit if promise is None else promise.adjacency.unit)
         if self.unit not in {None, unit}:

@@ -271,7 +271,7 @@ class _Along:
         with ctx.workprec(_bits(effort)):
             power = self.loss.power(arb(self.line.b))
             far = PowerIntegral.of(self.loss.mixture, power, self._window, effort=effort)
-            (end,) = _powers([[total] for total in far.total], self.times)
+            (end,) = _powers([[acb(total)] for total in far.total], self.times)
             return abs(end).upper()
 
     def _mass(self) -> arb:
@@ -362,7 +362,8 @@ def _powers(columns: Sequence[Sequence[acb]], times: int) -> list[acb]:
     """M^T, or M^T − A^T."""
     if len(columns) == 1:
         return [m**times for m in columns[0]]
-    return [m**times - (m - inside) ** times for m, inside in zip(*columns, strict=True)]
+    # A power of a real ball around 0 itself is NaN in flint.
+    return [m**times - acb(m - inside) ** times for m, inside in zip(*columns, strict=True)]
 
 
 def _last_node(integral: PowerIntegral, times: int, line: Line) -> tuple[int | None, arb]:
@@ -372,7 +373,7 @@ def _last_node(integral: PowerIntegral, times: int, line: Line) -> tuple[int | N
     sizes, angles = np.abs(weights), logs.imag
     step = 2 * math.pi / line.period
     most = _MOST_WORK // len(integral.logs)
-    (total,) = _powers([[t] for t in integral.total], times)
+    (total,) = _powers([[acb(t)] for t in integral.total], times)
     log_whole = times * float(integral.total[0].log().upper())
     log_total = float(abs(total).upper().log())
 

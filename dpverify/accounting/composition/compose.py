@@ -28,6 +28,7 @@ from dpverify.errors import ParameterError
 from dpverify.guarantee import (
     Draw,
     Guarantee,
+    OnADraw,
     PrivacyBound,
     PrivacyCurve,
     common_adjacency,
@@ -47,15 +48,6 @@ class Claims(Protocol):
 
     def guarantee(self) -> Guarantee:
         """The claim with its conditions."""
-        ...
-
-
-@runtime_checkable
-class _OnADraw(Protocol):
-    """A curve over a public draw that decides which positions differ."""
-
-    def position_loss(self) -> tuple[PositionLoss, int]:
-        """Loss of one position with the draw kept apart, and how many positions there are."""
         ...
 
 
@@ -238,7 +230,7 @@ def _on_one_draw(
     draws: tuple[Draw, ...], curves: Sequence[PrivacyCurve]
 ) -> tuple[PositionLoss, int]:
     """One loss a position: what all releases lose there together, if it differs."""
-    found = [curve.position_loss() for curve in curves if isinstance(curve, _OnADraw)]
+    found = [curve.position_loss() for curve in curves if isinstance(curve, OnADraw)]
     counts = {count for _, count in found}
     if len(found) < len(curves) or len(counts) > 1:
         raise ParameterError(

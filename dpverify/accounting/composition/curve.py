@@ -97,7 +97,13 @@ from dpverify.accounting.solve import last_holding
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
-from dpverify.guarantee import PrivacyBound, PrivacyCurve, common_adjacency, to_adjacency
+from dpverify.guarantee import (
+    PrivacyBound,
+    PrivacyCurve,
+    check_no_draw,
+    common_adjacency,
+    to_adjacency,
+)
 
 __all__ = ["Composed"]
 
@@ -148,6 +154,8 @@ class Composed(PrivacyCurve):
     def of(cls, curves: Sequence[PrivacyCurve], *, times: int = 1) -> Self:
         """The curve of all these releases together, `times` over."""
         require(times >= 1, "times", times, "at least 1")
+        for curve in curves:
+            check_no_draw(curve)
         return cls(
             losses=tuple((loss, times * n) for curve in curves for loss, n in curve.losses()),
             adjacency=common_adjacency([curve.adjacency for curve in curves]),

@@ -7,9 +7,10 @@ common: δ(ε) is the part's, and the guarantee is the maximum of the parts' δ(
 theorem 4, for pure privacy). So it is where a later release is chosen by earlier ones of other
 parts: given the past, all but one of the factors are equal.
 
-A row that is *replaced* may leave one part and enter another, and the rows of one user may be in
-many. Then several parts differ, and their curves add up: `parallel` refuses such neighbours. Values
-that move while the rows keep their places are fine where the places decide the parts.
+A row that is *replaced* may leave one part and enter another, and the rows of one user, or of a
+group, may be in many; another order of the rows, and answers that all move, change every part. Then
+several parts differ, and their curves add up: `parallel` refuses such neighbours. Values that move
+while the rows keep their places are fine where the places decide the parts.
 
 **Composed with others.** Several releases of the same parts add up part by part, and the maximum
 comes last: ``parallel(a + c, b + d)``. A sum of maxima would be more. So this curve has the losses
@@ -24,12 +25,22 @@ from attrs import field, frozen
 
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
-from dpverify.data.adjacency import AddRemove, Adjacency, Replace
+from dpverify.data.adjacency import (
+    L2,
+    AddRemove,
+    Adjacency,
+    Group,
+    LInf,
+    Permutation,
+    Replace,
+)
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, require
-from dpverify.guarantee import PrivacyCurve, common_adjacency
+from dpverify.guarantee import PrivacyCurve, check_no_draw, common_adjacency
 
 __all__ = ["Parallel", "parallel"]
+
+_SEVERAL = AddRemove | Replace | Group | Permutation | L2 | LInf  # may change several parts
 
 
 def parallel(*curves: PrivacyCurve) -> PrivacyCurve:
@@ -61,14 +72,15 @@ def parallel(*curves: PrivacyCurve) -> PrivacyCurve:
 def _to_parts(values: tuple[PrivacyCurve, ...]) -> tuple[PrivacyCurve, ...]:
     for value in values:
         require(isinstance(value, PrivacyCurve), "curve", value, "a privacy curve")
+        check_no_draw(value)
     adjacency = common_adjacency([value.adjacency for value in values])
-    if isinstance(adjacency, AddRemove | Replace) and adjacency != AddRemove():
+    if isinstance(adjacency, _SEVERAL) and adjacency != AddRemove():
         raise ParameterError(
             "adjacency",
             adjacency.unit,
             "one by which a single part changes",
-            "A replaced row may leave one part and enter another, and a user be in many: add up "
-            "the curves of as many parts as may change.",
+            "A replaced row may leave one part and enter another, and a user, a group or an order "
+            "be of many: add up the curves of as many parts as may change.",
         )
     return values
 

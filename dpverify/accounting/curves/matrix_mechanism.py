@@ -26,7 +26,7 @@ import numpy as np
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace, majorant
-from dpverify.data.adjacency import Adjacency
+from dpverify.data.adjacency import AddRemove, Adjacency, Record, Replace
 from dpverify.enclosure import Real, SquareRoot, rational
 from dpverify.errors import ParameterError, require
 from dpverify.numbers import whole
@@ -67,6 +67,10 @@ def matrix_mechanism(
     3
     """
     require((sigma is None) != (scale is None), "noise", "sigma and scale", "one of the two")
+    if isinstance(adjacency, AddRemove | Replace | Record):
+        good = isinstance(adjacency, AddRemove) != replaced and getattr(adjacency, "k", 1) == 1
+        rule = f"one row or user, {'replaced' if replaced else 'added or removed'}"
+        require(good, "adjacency", adjacency.unit, rule, f"That is what replaced={replaced} says.")
     columns = _columns(strategy)
     if replaced:
         require(len(columns) > 1, "strategy", "of one column", "of several: records are replaced")

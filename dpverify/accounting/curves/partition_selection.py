@@ -37,7 +37,7 @@ from dpverify.accounting.curves.discrete_laplace import DiscreteLaplace
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.solve import falling_root
-from dpverify.data.adjacency import Adjacency
+from dpverify.data.adjacency import AddRemove, Adjacency
 from dpverify.enclosure import Enclosure, Real, enclose, rational_of, short_string, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
@@ -79,6 +79,11 @@ class PartitionSelection(PrivacyCurve):
     adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
     def __attrs_post_init__(self) -> None:
+        for known in (self.adjacency, getattr(self.noise, "adjacency", None)):
+            if known is not None and not (isinstance(known, AddRemove) and known.k == 1):
+                hint = "Whoever is replaced makes two changes: group(2) of this curve is for that."
+                rule = "one row or user, added or removed"
+                raise ParameterError("adjacency", known.unit, rule, hint)
         one_move = not isinstance(self.noise, Laplace) or self.noise.moves is None
         if not isinstance(self.noise, Gaussian | Laplace | DiscreteLaplace) or not one_move:
             rule = "Gaussian, Laplace of one move, or DiscreteLaplace"

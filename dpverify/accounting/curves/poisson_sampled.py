@@ -43,7 +43,7 @@ from dpverify.accounting.targets import MOST_DELTA
 from dpverify.data.adjacency import AddRemove
 from dpverify.enclosure import Enclosure, Real, number_string, rational, rational_of, to_arb
 from dpverify.errors import ParameterError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, check_no_draw
 
 __all__ = [
     "PoissonSampled",
@@ -70,6 +70,7 @@ def of_one_record(value: PrivacyCurve, way_out: str) -> PrivacyCurve:
         If it isn't the curve of one row or user, added or removed; with this way out.
     """
     require(isinstance(value, PrivacyCurve), "curve", value, "a privacy curve")
+    check_no_draw(value)
     known = value.adjacency
     if known is not None and not (isinstance(known, AddRemove) and known.k == 1):
         raise ParameterError("adjacency", known.unit, "one row or user, added or removed", way_out)

@@ -46,7 +46,7 @@ from dpverify.accounting.losses.sampled import BatchLoss
 from dpverify.data.adjacency import Adjacency, Record, Replace
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, check_no_draw
 from dpverify.numbers import to_count
 
 __all__ = ["SampledWithoutReplacement", "replacing_one"]
@@ -63,6 +63,7 @@ def _to_base(value: PrivacyCurve) -> PrivacyCurve:
 def replacing_one(value: PrivacyCurve, way_out: str) -> PrivacyCurve:
     """Read a curve of one record that is replaced, or one that doesn't say whom it protects."""
     require(isinstance(value, PrivacyCurve), "curve", value, "a privacy curve")
+    check_no_draw(value)
     known = value.adjacency
     if known is None or isinstance(known, Record) or known == Replace(user=_user(known)):
         return value

@@ -6,7 +6,15 @@ import pytest
 
 import dpverify as dpv
 from dpverify.accounting.composition.parallel import parallel
-from dpverify.data.adjacency import AddRemove, Adjacency, Replace
+from dpverify.data.adjacency import (
+    L2,
+    AddRemove,
+    Adjacency,
+    Group,
+    LInf,
+    Permutation,
+    Replace,
+)
 from dpverify.errors import ParameterError
 
 NORTH, SOUTH, POINT = dpv.Gaussian(sigma=2), dpv.Laplace(scale=1), dpv.ApproxDP(epsilon="0.5")
@@ -45,7 +53,18 @@ def test_a_part_that_dominates_composes() -> None:
         parallel(2 * steep, dpv.Laplace(scale=1)).losses()
 
 
-@pytest.mark.parametrize("adjacency", [Replace(), AddRemove(k=2), AddRemove(user="name")])
+@pytest.mark.parametrize(
+    "adjacency",
+    [
+        Replace(),
+        AddRemove(k=2),
+        AddRemove(user="name"),
+        Group(AddRemove(), 2),
+        Permutation(),
+        LInf(radius=1),
+        L2(radius=1),
+    ],
+)
 def test_neighbours_in_several_parts_are_refused(adjacency: Adjacency) -> None:
     curve = dpv.Gaussian(sigma=1, adjacency=adjacency)
     with pytest.raises(ParameterError, match=r"^adjacency=.* by which a single part changes"):

@@ -6,13 +6,14 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise, permutations, product
 from typing import Any, cast
 
 import mpmath
 import numpy as np
 import pytest
+from attrs import evolve
 
 import dpverify as dpv
 from dpverify.accounting.calibrate import DISTRIBUTIONS
@@ -576,6 +577,34 @@ def test_ten_releases_reach_a_target_together(name: str) -> None:
 def test_what_makes_no_sense_is_refused(make: Callable[[], object], refused: str) -> None:
     with pytest.raises(ParameterError, match=refused):
         make()
+
+
+ONE = (dpv.AddRemove(), dpv.AddRemove(user="name"))
+OTHERS = (dpv.AddRemove(k=2), dpv.Replace(), dpv.Record(), dpv.Permutation())
+
+
+def test_thresholds_are_for_one_who_comes_or_goes() -> None:
+    make = dpv.curves.PartitionSelection
+    noise = dpv.Laplace(scale=1)
+    for adjacency in ONE:
+        assert make(noise=noise, threshold=9, adjacency=adjacency).adjacency == adjacency
+    for other in OTHERS:
+        with pytest.raises(ParameterError, match=r"^adjacency=.* added or removed"):
+            make(noise=noise, threshold=9, adjacency=other)
+        with pytest.raises(ParameterError, match=r"^adjacency=.* added or removed"):
+            make(noise=evolve(noise, adjacency=other), threshold=9)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_matrix_is_for_the_neighbours_that_it_was_said_to_be_for(replaced: bool) -> None:
+    make = partial(dpv.curves.matrix_mechanism, [[1, 2]], sigma=1, replaced=replaced)
+    replacing = (dpv.Replace(), dpv.Record())
+    good, wrong = (replacing, ONE) if replaced else (ONE, replacing)
+    for adjacency in (*good, dpv.L2(radius=1)):
+        assert make(adjacency=adjacency).adjacency == adjacency
+    for other in (*wrong, dpv.Replace(k=2), dpv.AddRemove(k=2)):
+        with pytest.raises(ParameterError, match=f"^adjacency=.*replaced={replaced} says"):
+            make(adjacency=other)
 
 
 def test_a_threshold_beyond_all_noise_is_refused_at_once() -> None:

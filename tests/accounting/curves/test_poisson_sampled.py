@@ -9,12 +9,12 @@ from typing import Any
 
 import mpmath as mp
 import pytest
-from flint import arb, ctx
+from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpverify as dpv
-from dpverify.accounting.composition._sampled import SampledSum, sampled_value
+from dpverify.accounting.composition._sampled import SampledSum, _powers, sampled_value
 from dpverify.accounting.composition.curve import Composed, _Sums
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
@@ -52,6 +52,14 @@ def test_a_sum_whose_terms_outweigh_it_is_as_narrow_as_it_was_planned() -> None:
         sums = SampledSum.near(loss, 24, 0.00103, 26.0, math.log(1.64e-37))
         found = sums.value(arb(0.00103))
     assert found.rad() <= 1e-10 * found.lower()
+
+
+def test_a_window_that_holds_all_that_digits_tell() -> None:
+    """What is outside is a ball around 0 itself, of which flint has no real power."""
+    ball = acb(arb(4, "0.1"))
+    (found,) = _powers([[ball], [ball]], 2)
+    assert found.is_finite()
+    assert found.contains(acb(16))
 
 
 @pytest.mark.nightly
