@@ -27,8 +27,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.composition.parallel import Parallel
+from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
+from dpverify.accounting.curves.poisson_sampled import PoissonSampled
+from dpverify.accounting.curves.selection import PureSelection
 from dpverify.accounting.curves.shuffled import Shuffled
+from dpverify.accounting.curves.without_replacement import SampledWithoutReplacement
 from dpverify.accounting.losses.continuous import BoundedRangeLoss
+from dpverify.accounting.losses.discrete import SelectionLoss
 from dpverify.accounting.losses.sampled import BatchLoss
 from dpverify.accounting.losses.shuffled import ShuffledLoss
 from dpverify.auditing.finding import Finding, Verdict
@@ -256,7 +262,7 @@ def audit_accountant(
         require(isinstance(true, PrivacyBound), "curve", true, "one that returns a privacy curve")
         at = parameters.get(given, 0)
         truth = true.epsilon_at(at) if solves == "epsilon" else true.delta_at(at)
-        attained = _attained(true)
+        attained = _attained(true, largest=solves == "epsilon" and at == 0)
         cells.append(_cell(accountant, parameters, truth, solves, forgiven, attained=attained))
     own = name or str(getattr(accountant, "__name__", type(accountant).__name__))
     cells.sort(key=_badness)
@@ -324,14 +330,26 @@ def _cell(
     )
 
 
-def _attained(curve: PrivacyBound) -> bool:
-    """Whether it is the truth about some mechanism, and no bound alone."""
-    if not isinstance(curve, PrivacyCurve) or isinstance(curve, Shuffled):
-        return False
-    parts = curve.losses() if isinstance(curve, Composed) else ()
+def _attained(curve: PrivacyBound, *, largest: bool) -> bool:
+    """Whether some mechanism loses so much, and it is no bound alone; or its `largest` loss."""
+    match curve:
+        case PoissonSampled() | PoissonReplaced() | SampledWithoutReplacement():
+            return _attained(curve.curve, largest=largest)
+        case Parallel():
+            return all(_attained(part, largest=largest) for part in curve.curves)
+        case PureSelection():
+            return largest
+        case Shuffled():
+            return False
+        case Composed():
+            parts = curve.losses()
+        case _:
+            return isinstance(curve, PrivacyCurve)
     several = sum(times for _, times in parts) > 1
     return not any(
-        isinstance(loss, ShuffledLoss) or (several and isinstance(loss, _BOUNDING))
+        isinstance(loss, ShuffledLoss)
+        or (several and isinstance(loss, _BOUNDING))
+        or (not largest and isinstance(loss, SelectionLoss))
         for loss, _ in parts
     )
 

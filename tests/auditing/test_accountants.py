@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dpverify as dpv
+from dpverify.accounting.composition.parallel import parallel
 from dpverify.auditing.accountants import AccountantReport, audit_accountant
 from dpverify.auditing.reporters.json import json
 from dpverify.auditing.reporters.junit import junit
@@ -70,15 +71,23 @@ def test_the_verdict_on_a_claim(claim: Any, verdict: str) -> None:
     assert cell.truth == TRUE
 
 
+SHUFFLED = dpv.ApproxDP(epsilon=3).shuffled(users=50)
+
+
 @pytest.mark.parametrize(
     ("curve", "verdict"),
     [
         (dpv.ZCDP(rho="1/2"), "unknown"),  # which Gaussian noise of σ = 1 keeps, with a smaller ε
-        (dpv.ApproxDP(epsilon=3).shuffled(users=50), "unknown"),
-        pytest.param(
-            2 * dpv.ApproxDP(epsilon=3).shuffled(users=50), "unknown", marks=pytest.mark.nightly
-        ),
+        (SHUFFLED, "unknown"),
+        pytest.param(2 * SHUFFLED, "unknown", marks=pytest.mark.nightly),
         (2 * dpv.curves.exponential_mechanism(scale=1, sensitivity=1), "unknown"),
+        (dpv.curves.noisy_max(scale=1), "unknown"),
+        (dpv.curves.noisy_max(scale=1).poisson_sampled(rate=0.5), "unknown"),
+        (parallel(dpv.Laplace(scale=9), dpv.curves.permute_and_flip(scale=1)), "unknown"),
+        (2 * dpv.curves.sparse_vector(scale=1, threshold_scale=1), "unknown"),
+        (dpv.curves.noisy_max(scale=1) + dpv.Gaussian(sigma=1), "unknown"),
+        (SHUFFLED.sampled_without_replacement(size=1, out_of=2), "unknown"),
+        (dpv.ApproxDP(epsilon=3).poisson_sampled(rate=0.5), "unsafe"),
         (dpv.curves.exponential_mechanism(scale=1, sensitivity=1), "unsafe"),
         (dpv.Gaussian(sigma=1), "unsafe"),
         (2 * dpv.Gaussian(sigma=1) + dpv.Laplace(scale=1), "unsafe"),
@@ -92,6 +101,14 @@ def test_below_a_bound_that_is_not_attained_nothing_is_unsafe(curve: Any, verdic
     )
     assert report.cells[0].verdict == verdict
     assert report.verdict == ("violation" if verdict == "unsafe" else "inconclusive")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_largest_loss_of_a_selection_is_attained(times: int) -> None:
+    curve = times * dpv.curves.noisy_max(scale=1)
+    grid = {"delta": [0]}
+    report = audit_accountant(lambda delta: times, grid, curve=lambda: curve, solves="epsilon")
+    assert report.verdict == "violation"
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("no"), SystemExit(3)])

@@ -51,6 +51,7 @@ from flint import arb, ctx
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import BoundedRangeLoss
+from dpverify.accounting.losses.discrete import SelectionLoss
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real, enclose, short_string, to_arb
 from dpverify.errors import require
@@ -160,6 +161,10 @@ class PureSelection(ApproxDP):
     """
 
     scale: Fraction | None = field(default=None, converter=optional(to_positive_rational), eq=False)
+
+    def losses(self) -> Losses:
+        """The loss of randomized response, marked as a bound."""
+        return ((SelectionLoss(step=self.epsilon, infinity_mass=self.delta), 1),)
 
 
 def exponential_mechanism(

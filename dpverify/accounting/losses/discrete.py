@@ -231,6 +231,11 @@ class ResponseLoss(AtomicLoss):
 
 
 @frozen(kw_only=True)
+class SelectionLoss(ResponseLoss):
+    """The same of a mechanism of which only its largest loss is proven: δ > 0 may be less."""
+
+
+@frozen(kw_only=True)
 class DiscreteLaplaceLoss(AtomicLoss):
     """The loss of a whole number with discrete Laplace noise, its own reverse.
 
