@@ -305,13 +305,13 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         if not args[2] & _WRITING or "__pycache__" in said or said in _NOWHERE:
             return
         with suppress(OSError, TypeError):
-            path = Path(os.fsdecode(args[0]))
+            path = Path(os.fsdecode(args[0])).absolute()  # the working folder may change
             goes_on = path.is_file() and not args[2] & os.O_TRUNC
             effects.files.setdefault(path, path.stat().st_size if goes_on else 0)
     elif event == "os.rename":
         with suppress(KeyError, TypeError):
-            new = Path(os.fsdecode(args[1]))
-            effects.files[new] = effects.files.pop(Path(os.fsdecode(args[0])))
+            old, new = (Path(os.fsdecode(name)).absolute() for name in args[:2])
+            effects.files[new] = effects.files.pop(old)
     elif event == "os.putenv":
         said = f"{said}={_named(args[1])}"
     effects.events.append((verb, said))
@@ -327,6 +327,7 @@ _EVENTS: Mapping[str, tuple[str, int | None]] = {
     **dict.fromkeys(("socket.connect", "socket.sendto", "socket.sendmsg"), ("connects to", 1)),
     **dict.fromkeys(("socket.getaddrinfo", "socket.gethostbyname"), ("looks up", 0)),
     **dict.fromkeys(("os.putenv", "os.unsetenv"), ("changes the environment:", 0)),
+    "os.chdir": ("changes the working folder to", 0),
     "syslog.syslog": ("logs", 1),
     **dict.fromkeys(("os.fork", "os.forkpty"), ("forks", None)),
     **dict.fromkeys(("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"), ("starts", 0)),

@@ -74,6 +74,10 @@ def sets(data: Any, rng: Any) -> None:
     os.environ["NOTED"] = "x"
 
 
+def moves(data: Any, rng: Any) -> None:
+    os.chdir(".")
+
+
 def quiet(data: Any, rng: Any) -> None:
     Path(os.devnull).write_text("x")
     Path(__file__).read_text()
@@ -102,6 +106,7 @@ def watched(does: Callable[[Any, Any], None]) -> SideEffects:
         (removes, "removes noted."),
         (writes_in_a_thread, "writes noted."),
         (sets, "changes the environment: NOTED=x."),
+        (moves, "changes the working folder to .."),
         (connects, "connects to 127.0.0.1:9."),
         (changes, "changes the data that it is given; each release got a copy."),
         pytest.param(starts, "starts ", marks=pytest.mark.nightly),
@@ -194,8 +199,21 @@ def leaks_into_the_environment(data: Any, rng: Any) -> None:
     os.environ["NOTED"] = f"{data.sum():g}"
 
 
+def leaks_elsewhere(data: Any, rng: Any) -> None:
+    here = Path.cwd()
+    (here / "there").mkdir(exist_ok=True)
+    os.chdir("there")
+    leaks_into_a_file(data, rng)
+    os.chdir(here)
+
+
+def leaks_by_its_place(data: Any, rng: Any) -> None:
+    os.chdir("." if data.sum() > 0.5 else "..")
+
+
 LEAKS = [leaks_a_number, leaks_a_word, leaks_a_file, leaks_a_warning, leaks_into_a_file]
 LEAKS += [leaks_by_renaming, leaks_by_a_thread, leaks_into_the_environment]
+LEAKS += [leaks_elsewhere, leaks_by_its_place]
 
 
 @pytest.mark.filterwarnings("default")
