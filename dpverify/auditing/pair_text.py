@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from dpverify.visible import escaped, shown, worded
 __all__ = ["pair_lines"]
 
 _WHOLE = 12  # values of a matrix that are shown as they stand
-_LISTED = 24  # values or kinds of rows that are listed otherwise
+_LISTED = 24  # values, or kinds of rows, that are listed otherwise
 
 
 def pair_lines(pair: Pair) -> list[str]:
@@ -60,36 +60,48 @@ def _row(row: Mapping[Any, Any]) -> str:
 
 
 def _rows(rows: Sequence[Mapping[Any, Any]]) -> str:
-    """How many rows, and which, with those that are equal counted."""
-    kinds: dict[Any, list[Mapping[Any, Any]]] = {}
+    """How many rows, and which."""
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    return f"{count}: {_kinds(rows, _row)}" if rows else "no rows"
+
+
+def _kinds(rows: Iterable[Any], told: Callable[[Any], str]) -> str:
+    """Which rows, with those that are equal counted."""
+    kinds: dict[Any, list[Any]] = {}
     for row in rows:
         kinds.setdefault(row_key(row), []).append(row)
-    told = [
-        (f"{len(alike)} times " if len(alike) > 1 else "") + _row(alike[0])
+    return _listed(
+        (f"{len(alike)} times " if len(alike) > 1 else "") + told(alike[0])
         for alike in kinds.values()
+    )
+
+
+def _moved(first: Sequence[Any], second: Sequence[Any], told: Callable[[Any], str]) -> list[str]:
+    """Which rows came and went, a line each way."""
+    at = slots(first, second)
+    more = [second[j] for i, j in at if i is None and j is not None]
+    less = [first[i] for i, j in at if j is None and i is not None]
+    return [
+        f"{'one row' if len(rows) == 1 else f'{len(rows)} rows'} {way}: {_kinds(rows, told)}"
+        for rows, way in ((more, "more"), (less, "less"))
+        if rows
     ]
-    more = f"; and {len(told) - _LISTED} others" if len(told) > _LISTED else ""
-    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    return f"{count}: {'; '.join(told[:_LISTED])}{more}" if told else "no rows"
 
 
 def _moved_rows(first: Sequence[Any], second: Sequence[Any]) -> list[str]:
-    lines = []
-    order = []
-    for i, j in slots(first, second):
-        if i is None and j is not None:
-            lines.append(f"one row more: {_row(second[j])}")
-        elif j is None and i is not None:
-            lines.append(f"one row less: {_row(first[i])}")
-        elif i is not None and j is not None:
-            order.append((i, j))
-            moved = _changes(first[i], second[j])
-            if moved:
-                lines.append(f"row {i}: {moved}")
+    order = _both(first, second)
+    changes = [(i, _changes(first[i], second[j])) for i, j in order]
+    lines = _first(f"row {i}: {change}" for i, change in changes if change)
+    lines += _moved(first, second, _row)
     places = [i for i, _ in sorted(order, key=lambda at: at[1])]
     if places != sorted(places):
-        lines.append(f"the rows in another order: {', '.join(map(str, places))}")
-    return _counted(lines)
+        lines.append(f"the rows in another order: {_listed(map(str, places), separator=', ')}")
+    return lines
+
+
+def _both(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[int, int]]:
+    """The rows that both have, by their numbers."""
+    return [(i, j) for i, j in slots(first, second) if i is not None and j is not None]
 
 
 def _changes(row: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
@@ -101,10 +113,18 @@ def _changes(row: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
     )
 
 
-def _counted(lines: Sequence[str]) -> list[str]:
-    """Equal lines once."""
-    counts = {line: lines.count(line) for line in lines}
-    return [line + (f" ({count} times)" if count > 1 else "") for line, count in counts.items()]
+def _listed(texts: Iterable[str], *, rest: str = "others", separator: str = "; ") -> str:
+    """The first of them, and how many others there are."""
+    listed = list(texts)
+    more = f"; and {len(listed) - _LISTED} {rest}" if len(listed) > _LISTED else ""
+    return separator.join(listed[:_LISTED]) + more
+
+
+def _first(lines: Iterable[str]) -> list[str]:
+    """The first of them, a line each, and how many others there are."""
+    listed = list(lines)
+    more = [f"and {len(listed) - _LISTED} other rows"] if len(listed) > _LISTED else []
+    return listed[:_LISTED] + more
 
 
 # --- matrices -------------------------------------------------------------------------------------
@@ -118,36 +138,35 @@ def _matrix(values: NDArray[Any]) -> str:
     kinds, counts = np.unique(values, return_counts=True)
     most = kinds[np.argmax(counts)]
     others = [_place(values, at) + f" {values[tuple(at)]}" for at in np.argwhere(values != most)]
-    listed = f", but for {'; '.join(others[:_LISTED])}" if others else ""
-    more = f"; and {len(others) - _LISTED} others" if len(others) > _LISTED else ""
-    return f"of shape {values.shape}: {most} in all places{listed}{more}"
+    listed = f", but for {_listed(others)}" if others else ""
+    return f"of shape {values.shape}: {most} in all places{listed}"
 
 
 def _moved_values(first: NDArray[Any], second: NDArray[Any]) -> list[str]:
     if first.shape != second.shape:
         if first.ndim != second.ndim or first.shape[1:] != second.shape[1:]:
             return [f"of shapes {first.shape} and {second.shape}"]
-        return _counted(_moved_vectors(first, second))
+        return _moved_vectors(list(first), list(second))
     if first.size <= _WHOLE:
         return []
-    places = [
+    places = (
         f"{_place(first, at)} {first[tuple(at)]} -> {second[tuple(at)]}"
         for at in np.argwhere(first != second)
-    ]
-    more = f"; and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
-    return [f"{'; '.join(places[:_LISTED])}{more}"]
+    )
+    return [_listed(places, rest="more")]
 
 
-def _moved_vectors(first: NDArray[Any], second: NDArray[Any]) -> list[str]:
-    lines = []
-    for i, j in slots(list(first), list(second)):
-        old, new = (None if at is None else x[at] for x, at in ((first, i), (second, j)))
-        if old is None or new is None:
-            sign, row = ("more", new) if old is None else ("less", old)
-            lines.append(f"one row {sign}: {_matrix(np.asarray(row))}")
-        elif row_key(old) != row_key(new):
-            lines.append(f"row {i}: {_matrix(np.asarray(old))} -> {_matrix(np.asarray(new))}")
-    return lines
+def _moved_vectors(first: Sequence[Any], second: Sequence[Any]) -> list[str]:
+    changed = (
+        f"row {i}: {_vector(first[i])} -> {_vector(second[j])}"
+        for i, j in _both(first, second)
+        if row_key(first[i]) != row_key(second[j])
+    )
+    return _first(changed) + _moved(first, second, _vector)
+
+
+def _vector(row: Any) -> str:
+    return _matrix(np.asarray(row))
 
 
 def _place(values: NDArray[Any], at: Any) -> str:

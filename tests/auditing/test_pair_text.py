@@ -11,6 +11,9 @@ from dpverify.auditing.pair_text import pair_lines
 from dpverify.privacy import Pair
 
 OLD, YOUNG, OTHER = ({"age": age, "sex": sex} for age, sex in ((41, "f"), (7, None), (42, "f")))
+AGES = [{"age": age} for age in range(30)]
+LISTED = "; ".join(f'{{"age": {age}}}' for age in range(24))
+REVERSED = "; ".join(f"place {n}: {n} -> {29 - n}" for n in range(24))
 MATRIX = np.zeros((1, 30))
 RAISED = MATRIX + (np.arange(30) == 7)
 
@@ -38,7 +41,28 @@ RAISED = MATRIX + (np.arange(30) == 7)
         ),
         ([YOUNG] * 3 + [OLD], [YOUNG] * 3 + [OTHER], ["", "", "row 3: age 41 -> 42"]),
         ([OLD, YOUNG], [YOUNG, OLD], ["", "", "the rows in another order: 1, 0"]),
-        ([], [OLD, OLD], ["", "", 'one row more: {"age": 41, "sex": \'f\'} (2 times)']),
+        ([], [OLD, OLD], ["", "", '2 rows more: 2 times {"age": 41, "sex": \'f\'}']),
+        (
+            [YOUNG, OLD, OLD],
+            [YOUNG],
+            ["", "", '2 rows less: 2 times {"age": 41, "sex": \'f\'}'],
+        ),
+        (
+            AGES,
+            [],
+            ["", "", f"30 rows less: {LISTED}; and 6 others"],
+        ),
+        (
+            AGES,
+            [{"age": row["age"] + 100} for row in AGES],
+            ["", "", *(f"row {n}: age {n} -> {n + 100}" for n in range(24)), "and 6 other rows"],
+        ),
+        (
+            list(range(30)),
+            list(range(30))[::-1],
+            ["", "", f"{REVERSED}; and 6 more"],
+        ),
+        (np.zeros((30, 1)), np.zeros((0, 1)), ["", "", "30 rows less: 30 times [0.]"]),
         (
             MATRIX,
             RAISED,
