@@ -112,7 +112,8 @@ class Leaves:
 
     def number(self, name: str, number: Any) -> None:
         """A leaf of a number, or several that hold it exactly."""
-        if type(number) in PLAIN and 0 < abs(number) < _EXACT:  # nearly all, and no NaN
+        nearly_all = type(number) in PLAIN and abs(number) < _EXACT  # and no NaN
+        if nearly_all and (number or math.copysign(1, number) > 0):
             self.add(name, float(number))
             return
         if isinstance(number, complex | np.clongdouble):
@@ -178,9 +179,10 @@ class Leaves:
         if array.ndim:
             self.add(f"len({name})", float(len(array)))
         if flat.size <= _NAMED:
-            self.read.update(flat.tolist())
-            for place, number in zip(_places(array.shape), flat.tolist(), strict=True):
-                self.number(name + place, number)
+            numbers = flat.tolist()
+            self.read.update(numbers)
+            for named, number in zip(_places(name, array.shape), numbers, strict=True):
+                self.number(named, number)
             if array.ndim == 1 and flat.size:  # of a list of any length
                 self.number(f"{name}[-1]", flat[-1].item())
             if flat.size > 1:
@@ -254,6 +256,6 @@ def cut(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _places(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Of the entries of an array, as their names say them."""
-    return tuple(str(list(place)) if place else "" for place in np.ndindex(shape))
+def _places(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Names of the entries of an array."""
+    return tuple(name + (str(list(place)) if place else "") for place in np.ndindex(shape))

@@ -30,6 +30,7 @@ from collections.abc import (
 )
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ from dpverify.visible import raised
 __all__ = ["Value", "kept", "objects", "types_of", "value_of"]
 
 _ALONE = frozenset((float, int, bool, np.float64))  # numbers that can have nothing beside them
+_DOUBLES = frozenset((float, np.float64))
 _NUMBERS = (float, int, np.number, np.bool_)
 _FRAMES = frozenset({"DataFrame", "Series"})
 _MEMBERS = (str, bytes, int, np.generic)  # of sets that are kept
@@ -165,6 +167,7 @@ def value_of(output: Any, types: Any = None) -> Value:
     return Value(leaves, structure, raw=raw)
 
 
+@lru_cache(maxsize=1024)
 def _told(types: Any) -> str:
     """Types in words."""
     match types:
@@ -214,6 +217,8 @@ def _array(output: Any) -> NDArray[Any] | None:
 
 def _exactly(output: Any, array: NDArray[Any]) -> bool:
     """Whether doubles hold what the output says."""
+    if type(output) in (list, tuple) and _DOUBLES.issuperset(map(type, output)):  # nearly all
+        return True
     parts = objects(_flattened(output))
     with np.errstate(over="ignore"):  # of a longdouble
         doubles = array.astype(float).ravel().tolist()
