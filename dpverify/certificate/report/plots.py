@@ -30,7 +30,6 @@ with extra("report", "a report"):
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 __all__ = [
@@ -50,6 +49,7 @@ BAND = 2
 """Predicted standard deviations on each side of the truth that the band covers."""
 
 _WIDTH = 7.4  # inches, that is 533 points: the width of the printed column
+_LEFT, _RIGHT, _UNDER, _TITLE = 0.72, 0.12, 0.55, 0.3  # inches around axes; the legend is beneath
 _SMALLEST = 1e-300  # an enclosure's upper end can be the smallest double, which no axis can show
 _STYLE = {
     "svg.fonttype": "none",
@@ -68,6 +68,7 @@ _STYLE = {
     "ytick.color": "#333333",
     "legend.frameon": False,
     "legend.handlelength": 2.4,
+    "legend.columnspacing": 1.4,
 }
 _VERDICTS: Mapping[Verdict, tuple[str, str]] = {  # face, hatching; what fails is darkest
     "confirmed_exactly": ("#FFFFFF", ""),
@@ -80,7 +81,7 @@ _VERDICTS: Mapping[Verdict, tuple[str, str]] = {  # face, hatching; what fails i
 }
 _DPI = 72  # of every SVG of matplotlib's
 _DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_OUTSIDE: Final = "outside lower center"
+_BELOW: Final = "lower center"
 
 
 def number(text: str) -> float:
@@ -139,21 +140,40 @@ def size_plot(certificate: Certificate) -> str:
 def verdict_plot(counts: Mapping[str, Mapping[Verdict, int]]) -> str:
     """Number of a paper's statements by verdict, for each paper, as inline SVG."""
     label = "Statements of each paper by verdict."
-    return _drawn("verdicts", label, 1.2 + 0.42 * len(counts), lambda f: _verdicts(f, counts))
+    height, left = 1.2 + 0.42 * len(counts), 0.2 + 0.08 * max(map(len, counts), default=0)
+    return _drawn("verdicts", label, height, lambda f: _verdicts(f, counts), left=left)
 
 
-def _drawn(key: str, label: str, height: float, draw: Callable[[Figure], None]) -> str:
+def _drawn(
+    key: str, label: str, height: float, draw: Callable[[Figure], None], *, left: float = _LEFT
+) -> str:
     # The default style first: a user's own settings must not change the bytes.
     with style.context(["default", _STYLE]):
         figure = Figure(figsize=(_WIDTH, height), dpi=_DPI)
         FigureCanvasSVG(figure)  # which measures text as it will be drawn
         draw(figure)
-        # Left to `savefig`, this would draw everything once more.
-        ConstrainedLayoutEngine().execute(figure)
+        _framed(figure, height, left)
         buffer = io.StringIO()
         empty = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(buffer, format="svg", metadata=empty)
     return _inline(buffer.getvalue(), key, label)
+
+
+def _framed(figure: Figure, height: float, left: float) -> None:
+    """Leave room for the legend and for what is written at axes of numbers.
+
+    Constrained layout measures every label of every tick, twice, and takes as long as the drawing.
+    """
+    (legend,) = figure.legends
+    below = legend.get_window_extent().height / _DPI
+    titled = any(axes.get_title() for axes in figure.axes)
+    figure.subplots_adjust(
+        left=left / _WIDTH,
+        right=1 - _RIGHT / _WIDTH,
+        bottom=(below + _UNDER) / height,
+        top=1 - (_TITLE if titled else _RIGHT) / height,
+        wspace=0.25,
+    )
 
 
 def _inline(document: str, key: str, label: str) -> str:
@@ -220,7 +240,7 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
         )
     axes.set(xlabel="ε (nats)", ylabel="δ")
     _decades(axes, "y", top / bottom)
-    figure.legend(loc=_OUTSIDE, ncols=4)
+    figure.legend(loc=_BELOW, ncols=4)
 
 
 def _beside(axes: Axes, certificate: Certificate, bottom: float) -> None:
@@ -281,7 +301,7 @@ def _roc(figure: Figure, certificate: Certificate) -> None:
     more, others = tail.get_legend_handles_labels()
     extra = [(h, n) for h, n in zip(more, others, strict=True) if n not in names]
     figure.legend(
-        [*handles, *(h for h, _ in extra)], [*names, *(n for _, n in extra)], loc=_OUTSIDE, ncols=2
+        [*handles, *(h for h, _ in extra)], [*names, *(n for _, n in extra)], loc=_BELOW, ncols=2
     )
 
 
@@ -331,7 +351,7 @@ def _estimates(figure: Figure, certificate: Certificate) -> None:
         axes.plot(truth[~inside], estimate[~inside], "X", color="black", markersize=7)
         axes.lines[-1].set_label("estimate outside the band")
     axes.set(xlabel="true value, synthetic gridded records", ylabel="estimate")
-    figure.legend(loc=_OUTSIDE, ncols=4)
+    figure.legend(loc=_BELOW, ncols=4)
 
 
 def _errors(figure: Figure, certificate: Certificate) -> None:
@@ -353,7 +373,7 @@ def _errors(figure: Figure, certificate: Certificate) -> None:
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set(xlabel="size of the sketch", ylabel="root mean squared error")
-    figure.legend(loc=_OUTSIDE, ncols=3)
+    figure.legend(loc=_BELOW, ncols=3)
 
 
 def _distances(
@@ -436,4 +456,4 @@ def _verdicts(figure: Figure, counts: Mapping[str, Mapping[Verdict, int]]) -> No
     axes.grid(visible=False, axis="y")
     axes.set(xlabel="statements", xlim=(0, max(start.max(initial=0), 1) * 1.02))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.legend(loc=_OUTSIDE, ncols=4)
+    figure.legend(loc=_BELOW, ncols=4)
