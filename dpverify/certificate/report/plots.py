@@ -30,7 +30,7 @@ with extra("report", "a report"):
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 __all__ = [
     "distance_plot",
@@ -409,7 +409,7 @@ def _decades(axes: Axes, name: str, ratio: float) -> None:
     axis = axes.yaxis if name == "y" else axes.xaxis
     axis.set_major_locator(LogLocator(numticks=9) if ratio > 30 else MaxNLocator(5))
     axis.set_major_formatter(FuncFormatter(_power))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())  # a fourth of the time of drawing
 
 
 def _power(value: float, _: object) -> str:
