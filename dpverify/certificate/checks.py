@@ -23,7 +23,7 @@ from dpverify.auditing.statistics.noise_floor import (
     least_root_mean_square,
     too_small,
 )
-from dpverify.catalogue import families
+from dpverify.catalogue import families, family_of
 from dpverify.certificate.archive import Contents
 from dpverify.certificate.build import build, canonical
 from dpverify.certificate.certify import CERTIFICATE, REPORT, document_digest, environment
@@ -45,6 +45,7 @@ from dpverify.enclosure import Enclosure
 from dpverify.errors import (
     CertificateError,
     ClusterError,
+    ConfigurationError,
     DPVerifyError,
     MissingExtraError,
     NumericalError,
@@ -190,10 +191,12 @@ def check_certificate(
         return [misfit(error)]
     checks = [Check(name="schema", status="agrees", detail=certificate.schema_version)]
     checks.append(check_digest(fields))
-    if (name := certificate.inputs.mechanism) not in (known := families()):
-        detail = (
-            f"no mechanism {name} is installed. {did_you_mean(name, known, otherwise=_ANOTHERS)}"
-        )
+    name = certificate.inputs.mechanism
+    try:
+        family_of(name)
+    except ConfigurationError:
+        hint = did_you_mean(name, families(), otherwise=_ANOTHERS)
+        detail = f"no mechanism {name} is installed. {hint}"
         return [*checks, Check(name="inputs", status="inconclusive", detail=detail)]
     try:
         mechanism = build(certificate.inputs)
