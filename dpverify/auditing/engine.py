@@ -45,7 +45,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -107,6 +107,7 @@ _RAISED = 200  # where all of those raised
 _RELEASES = 6  # for each draw of each kind: training ones too, of both sides, at two pairs
 _FAST = 0.001  # seconds of a release, below which several are timed
 _SLOW = 3e-4  # seconds of a release, from which on an audit with a search is brief
+_LISTED = 3  # declarations that are named
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
 
@@ -223,7 +224,7 @@ def run(
     return report(
         findings=tuple(finding for attack in possible for finding in found.get(attack.name, ())),
         failed=(*unfit.values(), *remembering, *trials["leaks"]),
-        notes=tuple(trials["notes"]),
+        notes=(*trials["notes"], *_unchecked(mechanism, trials.get("declared", ()), attacks)),
         searched=searched,
     )
 
@@ -493,6 +494,18 @@ def _told(space: Space, found: Searched) -> str:
     return told
 
 
+def _unchecked(
+    mechanism: Mechanism, declared: Sequence[str], attacks: Sequence[Attack]
+) -> Iterator[str]:
+    """What its code declares, where nobody looks at that."""
+    if declared and not any(attack.name == "frozen-outputs" for attack in attacks):
+        more = f" and {len(declared) - _LISTED} more" if len(declared) > _LISTED else ""
+        yield (
+            f"{display_name(mechanism)} declares {', '.join(declared[:_LISTED])}{more}, which "
+            'kinds=["frozen-outputs"] checks.'
+        )
+
+
 def _trials(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
@@ -508,6 +521,7 @@ def _trials(
     silent : whether every release raised the same
     whole : whether all outputs are whole numbers
     notes, leaks : what is done beside the outputs; leaks are what depends on the data there
+    declared : what the code says of itself
     """
     unfit, still, all_whole, large = {}, [], True, False
     raised: set[str] = set()
@@ -530,12 +544,14 @@ def _trials(
     reasons = [remembers(mechanism, pair, copied, config) for pair in still if copied]
     notes: tuple[str, ...] = ()
     leaks: list[str] = []
+    declared: tuple[str, ...] = ()
     fit = next((pair for pair in pairs if pair.name not in unfit), None)
     if fit is not None:
         reasons += [shares_noise(mechanism, fit, copied, config)] if copied else []
         with suppress(DrawError):  # what is late is so in an audit too, which then says so
             effects = side_effects(mechanism, fit, config)
             notes, leaks = effects.notes, [effects.leak] if effects.leak else []
+            declared = effects.declared
     if large:
         said = f"releases more than {MOST:,} parts; those beyond are audited by their number"
         name = display_name(mechanism)
@@ -547,4 +563,5 @@ def _trials(
         "whole": all_whole,
         "notes": notes,
         "leaks": leaks,
+        "declared": declared,
     }

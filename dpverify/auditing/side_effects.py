@@ -41,6 +41,7 @@ from dpverify.auditing.outputs.values import kept, value_of
 from dpverify.auditing.targets.encoded import Encoded
 from dpverify.auditing.targets.estimators import Fitted
 from dpverify.auditing.targets.functions import Adapted
+from dpverify.auditing.targets.primitives import Declaration, taped
 from dpverify.data.table import Row, Table
 from dpverify.errors import PASSING
 from dpverify.privacy import Mechanism, Pair
@@ -64,10 +65,12 @@ class SideEffects:
     ----------
     notes : a sentence each
     leak : why the audit can't be conclusive; empty where nothing shows a dependence on the data
+    declared : what their code declares, by `primitive` and `ensure_equal`, which outputs don't show
     """
 
     notes: tuple[str, ...]
     leak: str = ""
+    declared: tuple[str, ...] = ()
 
 
 def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideEffects:
@@ -79,13 +82,13 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
         If a release is late.
     """
     watched: tuple[list[_Effects], list[_Effects]] = ([], [])
-    releases, silent = [], True
+    releases, silent, marks = [], True, _Marks()
     for side, data in enumerate((pair.record, pair.neighbour)):
         rng = ReplayableWords(config.seed, "watched", f"pair {pair.name!r}", side)
         releases.append(releaser(_made_unseen(mechanism), data, _WATCHED + 1, rng))
     for _ in range(_WATCHED + 1):
         for side in (0, 1):
-            with _watching() as effects:
+            with _watching() as effects, taped(marks):
                 work = partial(_tried, releases[side])
                 silent &= foreign_code(work, mechanism, pair, side, (), config.time_limit)
             watched[side].append(effects)
@@ -107,7 +110,27 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
         f"what {name} prints, writes or asks for depends on the data ({telling}), on the pair "
         f"{pair.name!r}, and isn't part of the output that is audited. Return it, or leave it out."
     )
-    return SideEffects(tuple(notes), leak if telling else "")
+    return SideEffects(tuple(notes), leak if telling else "", tuple(marks.names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """A tape that notes what is declared, and calls all as it stands."""
+
+    names: dict[str, None] = field(default_factory=dict)
+
+    def marked(
+        self,
+        declared: Declaration,
+        call: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> Any:
+        self.names[f"primitive {declared.name}"] = None
+        return call(*arguments, **named)
+
+    def fact(self, name: str, value: Any) -> None:
+        self.names[f"ensure_equal(“{escaped(str(name))}”)"] = None
 
 
 def _made_unseen(mechanism: Any) -> Any:

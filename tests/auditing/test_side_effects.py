@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +245,30 @@ def test_noise_in_a_file_is_no_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     effects = watched(logs)
     assert effects.notes == ("named writes noted.",)
     assert not effects.leak
+
+
+@dpv.primitive(sensitivity=1, noise=dpv.Laplace(scale=1))
+def noisy(total: float, rng: Any) -> float:
+    return float(total + rng.laplace())
+
+
+def declares(data: Any, rng: Any) -> float:
+    dpv.ensure_equal("sum", float(data.sum()))
+    return noisy(float(data.sum()), rng)
+
+
+def test_what_code_declares_is_named_where_nobody_checks_it() -> None:
+    marked = adapt(declares, of="record", adjacency=dpv.Attribute(1), claim=dpv.ApproxDP(epsilon=1))
+    found = side_effects(marked, PAIR, AuditConfig(workers=1))
+    assert found == SideEffects((), "", ("ensure_equal(“sum”)", "primitive noisy"))
+    audited = partial(dpv.audit, marked, pairs=[PAIR], draws=50, workers=1)
+    note = (
+        "declares declares ensure_equal(“sum”), primitive noisy, which "
+        'kinds=["frozen-outputs"] checks.'
+    )
+    assert audited(kinds=["black-box"]).notes == (note,)
+    report = audited(kinds=["frozen-outputs"])
+    assert (report.verdict, report.notes) == ("violation", ())
 
 
 def test_the_file_of_a_table_is_not_the_mechanisms() -> None:
