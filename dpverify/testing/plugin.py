@@ -157,10 +157,7 @@ class Auditor:
         item.stash[_AUDITED] = number = item.stash.get(_AUDITED, 0) + 1
         if _generated():
             number = 1  # the same example gives the same draws, in whatever order it comes
-        marker = item.get_closest_marker("dp_audit")
-        marked = dict(marker.kwargs) if marker else {}
-        if marker and marker.args:
-            _refuse(f"the marker dp_audit takes only {', '.join(_WORDS)}, by name.")
+        marked = _marked(item)
         for called, given in (("the marker dp_audit", marked), ("dp_audit", words)):
             for name in given.keys() - set(_WORDS):
                 _refuse(f"{called} doesn't take {name}. {did_you_mean(name, _WORDS)}")
@@ -190,6 +187,24 @@ class Auditor:
 def dp_audit(pytestconfig: pytest.Config) -> Callable[..., Report]:
     """Audit a mechanism or a function, and fail the test on a violation; see `Auditor`."""
     return Auditor(pytestconfig)
+
+
+def _marked(item: pytest.Item) -> dict[str, Any]:
+    """What markers say, of a module, a class, the test and its parameters: the nearest one counts.
+
+    Two that stand over one test would be two claims, of which one alone would be audited.
+    """
+    own = getattr(getattr(item, "function", None), "pytestmark", ())
+    if sum(mark.name == "dp_audit" for mark in own) > 1:
+        _refuse("a test takes one marker dp_audit. Of another claim, write another test.")
+    nearest = getattr(getattr(item, "callspec", None), "marks", ())
+    found: dict[str, Any] = {}
+    for mark in (*reversed(list(item.iter_markers("dp_audit"))), *nearest):
+        if mark.name == "dp_audit":
+            if mark.args:
+                _refuse(f"the marker dp_audit takes only {', '.join(_WORDS)}, by name.")
+            found |= mark.kwargs
+    return found
 
 
 def _generated() -> bool:

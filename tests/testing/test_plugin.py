@@ -93,6 +93,34 @@ def test_nearest_marker(dp_audit):
     result.assert_outcomes(passed=2, failed=1)
 
 
+def test_markers_of_all_places_hold_together(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+pytestmark = pytest.mark.dp_audit(draws=77, kinds=["black-box"])
+
+@pytest.mark.dp_audit(epsilon=1, **ONE)
+class TestClaim:
+    def test_its(self, dp_audit):
+        report = dp_audit(laplace)
+        assert report.claim == (1, 0)
+        assert "of 77 on" in report.findings[0].statement
+
+    @pytest.mark.dp_audit(delta=Fraction(1, 10))
+    @pytest.mark.parametrize("claimed", [1, pytest.param(2, marks=pytest.mark.dp_audit(epsilon=2))])
+    def test_nearest(self, dp_audit, claimed):
+        assert dp_audit(laplace).claim == (claimed, Fraction(1, 10))
+
+@pytest.mark.dp_audit(epsilon=1, **ONE)
+@pytest.mark.dp_audit(epsilon=2, **ONE)
+def test_two(dp_audit):
+    dp_audit(laplace)
+""",
+    )
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["a test takes one marker dp_audit. *"])
+
+
 def test_a_marked_test_that_never_audits_is_an_error(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
