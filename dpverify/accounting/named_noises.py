@@ -42,7 +42,7 @@ _UNIT = {"sensitivity": Fraction(1)}
 _SCORES = {**_UNIT, "monotonic": Fraction(0)}
 _SCORES_TEXT = {
     "sensitivity": "how far a score moves between neighbours",
-    "monotonic": "1 if all scores move the same way, else 0",
+    "monotonic": "1 if all scores move the same way, as counts if a row comes or goes; else 0",
 }
 _COUNT = {
     "sensitivity": "how much a person adds to a count",

@@ -6,12 +6,14 @@ part. One record more moves A·x by a column of A, one record replaced by the di
 post-processing. Entries are read exactly, so that norms are too.
 
 **Gaussian noise** depends on the largest ℓ2 norm alone, **Laplace noise** on the whole move: the
-least vector that weakly majorises all columns has a curve above all of theirs (`laplace`).
+least vector that weakly majorises all columns has a curve above all of theirs (`laplace`). It is
+attained where one column majorises all others.
 
 **Several steps.** Where one person may take part in all steps of a set S, each time with a vector
 of norm at most 1, A·x moves by Σ_S a_i ⊗ u_i, of squared norm Σ ⟨a_i, a_j⟩⟨u_i, u_j⟩ ≤ Σ |⟨a_i,
 a_j⟩| over i, j in S; attained by equal u_i where no product is negative. That is the sensitivity
-for a schema of participation (Choquette-Choo and others 2023, arXiv:2211.06530).
+for a schema of participation (Choquette-Choo and others 2023, arXiv:2211.06530), and a bound on it
+where products are negative.
 """
 
 from __future__ import annotations
@@ -26,7 +28,18 @@ import numpy as np
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace, majorant
-from dpverify.data.adjacency import AddRemove, Adjacency, Record, Replace
+from dpverify.data.adjacency import (
+    AddRemove,
+    Adjacency,
+    Attribute,
+    BitFlip,
+    Group,
+    L1Ball,
+    Moves,
+    Permutation,
+    Record,
+    Replace,
+)
 from dpverify.enclosure import Real, SquareRoot, rational
 from dpverify.errors import ParameterError, require
 from dpverify.numbers import whole
@@ -67,10 +80,10 @@ def matrix_mechanism(
     3
     """
     require((sigma is None) != (scale is None), "noise", "sigma and scale", "one of the two")
-    if isinstance(adjacency, AddRemove | Replace | Record):
-        good = isinstance(adjacency, AddRemove) != replaced and getattr(adjacency, "k", 1) == 1
+    if not _covers(adjacency, replaced=replaced):
         rule = f"one row or user, {'replaced' if replaced else 'added or removed'}"
-        require(good, "adjacency", adjacency.unit, rule, f"That is what replaced={replaced} says.")
+        hint = f"That is what replaced={replaced} says."
+        raise ParameterError("adjacency", adjacency and adjacency.unit, rule, hint)
     columns = _columns(strategy)
     if replaced:
         require(len(columns) > 1, "strategy", "of one column", "of several: records are replaced")
@@ -89,6 +102,18 @@ def matrix_mechanism(
         return Gaussian(sigma=sigma, sensitivity=SquareRoot(square), adjacency=adjacency)
     require(together is None, "together", together, "left out for Laplace noise")
     return Laplace.of_row(_majorant(columns), scale=scale or 0, adjacency=adjacency)
+
+
+def _covers(adjacency: Adjacency | None, *, replaced: bool) -> bool:
+    """Whether neighbours move x by an entry of 1, or `replaced` by one against another."""
+    match adjacency:
+        case AddRemove(k=1) | BitFlip():
+            return not replaced
+        case Attribute(beta=size) | L1Ball(radius=size):  # convex combinations of entries
+            return size <= 1 and not replaced
+        case Replace(k=1) | Record():
+            return replaced
+    return not isinstance(adjacency, AddRemove | Replace | Group | Permutation | Moves)
 
 
 def _columns(strategy: Any) -> list[tuple[Fraction, ...]]:

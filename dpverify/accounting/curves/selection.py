@@ -52,9 +52,9 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import BoundedRangeLoss
 from dpverify.accounting.losses.discrete import SelectionLoss
-from dpverify.data.adjacency import Adjacency
+from dpverify.data.adjacency import AddRemove, Adjacency, Group, Moves, Permutation, Replace
 from dpverify.enclosure import Enclosure, Real, enclose, short_string, to_arb
-from dpverify.errors import require
+from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
 from dpverify.numbers import count, positive_rational, to_positive_rational
 
@@ -68,6 +68,7 @@ __all__ = [
 ]
 
 _PRECISION = 192
+_BOTH_WAYS = Replace | Group | Permutation | Moves  # of which one score may rise as another falls
 
 
 @frozen(kw_only=True)
@@ -176,10 +177,11 @@ def exponential_mechanism(
     ----------
     scale : s > 0, of the scores, or of the Gumbel noise whose largest sum wins
     sensitivity : Δ > 0, how far a score moves between neighbours
-    monotonic : 1 where all scores move the same way between neighbours, as counts do, else 0
-    adjacency : whom it protects
+    monotonic : 1 where all scores move the same way between neighbours, as counts do where a row
+        comes or goes, else 0
+    adjacency : whom it protects; with `monotonic` one row or user, added or removed
     """
-    epsilon = _range(scale, sensitivity, monotonic)
+    epsilon = _range(scale, sensitivity, monotonic, adjacency)
     return BoundedRange(epsilon=epsilon, scale=scale, adjacency=adjacency)
 
 
@@ -193,7 +195,7 @@ def noisy_max(
     scale : b > 0 of the Laplace noise, which is drawn anew for each score
     sensitivity, monotonic, adjacency : as for `exponential_mechanism`
     """
-    epsilon = _range(scale, sensitivity, monotonic)
+    epsilon = _range(scale, sensitivity, monotonic, adjacency)
     return PureSelection(epsilon=epsilon, scale=scale, adjacency=adjacency)
 
 
@@ -230,12 +232,19 @@ def sparse_vector(
     """
     size = positive_rational("sensitivity", sensitivity)
     first = size / positive_rational("threshold_scale", threshold_scale)
-    epsilon = first + count("cutoff", cutoff) * _range(scale, size, monotonic)
+    epsilon = first + count("cutoff", cutoff) * _range(scale, size, monotonic, adjacency)
     return PureSelection(epsilon=epsilon, scale=scale, adjacency=adjacency)
 
 
-def _range(scale: Real, sensitivity: Real, monotonic: Real) -> Fraction:
+def _range(
+    scale: Real, sensitivity: Real, monotonic: Real, adjacency: Adjacency | None
+) -> Fraction:
     require(monotonic in (0, 1), "monotonic", monotonic, "0 or 1")
+    several = isinstance(adjacency, AddRemove) and adjacency.k > 1
+    if monotonic and (several or isinstance(adjacency, _BOTH_WAYS)):
+        hint = "Where a row is replaced, one count rises and another falls: leave monotonic out."
+        rule = "one row or user, added or removed, where monotonic=1"
+        raise ParameterError("adjacency", adjacency.unit, rule, hint)
     ways = 1 if monotonic else 2
     size = positive_rational("sensitivity", sensitivity)
     return ways * size / positive_rational("scale", scale)

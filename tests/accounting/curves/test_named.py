@@ -18,6 +18,7 @@ from attrs import evolve
 import dpverify as dpv
 from dpverify.accounting.calibrate import DISTRIBUTIONS
 from dpverify.accounting.named_noises import NAMED
+from dpverify.data.adjacency import Group
 from dpverify.enclosure import Enclosure, squared
 from dpverify.errors import NumericalError, ParameterError
 from tests.helpers.profiles import day_and_night
@@ -579,7 +580,17 @@ def test_what_makes_no_sense_is_refused(make: Callable[[], object], refused: str
         make()
 
 
+class Names:
+    """An adjacency of somebody's own."""
+
+    unit = "one name"
+
+    def relates(self, records: Any, neighbour: Any) -> bool:
+        return bool(records == neighbour)
+
+
 ONE = (dpv.AddRemove(), dpv.AddRemove(user="name"))
+SEVERAL = (dpv.AddRemove(k=2), Group(dpv.AddRemove(), 2), dpv.Permutation())
 OTHERS = (dpv.AddRemove(k=2), dpv.Replace(), dpv.Record(), dpv.Permutation())
 
 
@@ -599,12 +610,70 @@ def test_thresholds_are_for_one_who_comes_or_goes() -> None:
 def test_a_matrix_is_for_the_neighbours_that_it_was_said_to_be_for(replaced: bool) -> None:
     make = partial(dpv.curves.matrix_mechanism, [[1, 2]], sigma=1, replaced=replaced)
     replacing = (dpv.Replace(), dpv.Record())
-    good, wrong = (replacing, ONE) if replaced else (ONE, replacing)
-    for adjacency in (*good, dpv.L2(radius=1)):
+    entries = (*ONE, dpv.Attribute(1), dpv.L1Ball("0.5"), dpv.BitFlip())
+    good, wrong = (replacing, entries) if replaced else (entries, replacing)
+    for adjacency in (*good, Names()):
         assert make(adjacency=adjacency).adjacency == adjacency
-    for other in (*wrong, dpv.Replace(k=2), dpv.AddRemove(k=2)):
+    far = (dpv.Attribute(2), dpv.L1Ball(2), dpv.L2(1), dpv.LInf(1), *SEVERAL)
+    for other in (*wrong, *far, dpv.Replace(k=2)):
         with pytest.raises(ParameterError, match=f"^adjacency=.*replaced={replaced} says"):
             make(adjacency=other)
+
+
+def test_monotonic_scores_are_those_of_one_who_comes_or_goes() -> None:
+    """Counts of all data sets of few rows: every pair of neighbours, by the law of each choice."""
+    choose = (dpv.curves.exponential_mechanism, dpv.curves.permute_and_flip)
+    sets = [rows for n in range(4) for rows in product(range(3), repeat=n)]
+
+    def worst(curve: Any, adjacency: dpv.Adjacency, law: Callable[..., Any]) -> float:
+        laws = {rows: law([rows.count(value) for value in range(3)]) for rows in sets}
+        return max(
+            sum(max(p - q, 0.0) for p, q in zip(laws[one], laws[two], strict=True))
+            for one, two in product(sets, repeat=2)
+            if adjacency.relates(list(one), list(two))
+        ) / float(curve.delta_at(0).upper)
+
+    for make, law in zip(choose, (_exponential, _flipped), strict=True):
+        assert worst(make(scale=1, monotonic=1), dpv.AddRemove(), law) <= 1 + 1e-12
+        for two_ways in (dpv.Replace(), dpv.AddRemove(k=2)):
+            assert worst(make(scale=1, monotonic=1), two_ways, law) > 1  # so it is refused
+            assert worst(make(scale=1), two_ways, law) <= 1 + 1e-12
+
+
+def _exponential(scores: Sequence[int]) -> list[float]:
+    weights = [math.exp(score) for score in scores]
+    return [weight / sum(weights) for weight in weights]
+
+
+def _flipped(scores: Sequence[int]) -> list[float]:
+    """Of permute-and-flip, by all orders."""
+    law = [0.0] * len(scores)
+    orders = list(permutations(range(len(scores))))
+    for order in orders:
+        left = 1 / len(orders)
+        for place in order:
+            taken = math.exp(scores[place] - max(scores))
+            law[place] += left * taken
+            left *= 1 - taken
+    return law
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        dpv.curves.exponential_mechanism,
+        dpv.curves.noisy_max,
+        dpv.curves.permute_and_flip,
+        partial(dpv.curves.sparse_vector, threshold_scale=1),
+    ],
+)
+def test_monotonic_is_refused_where_scores_move_both_ways(make: Callable[..., Any]) -> None:
+    for adjacency in (*ONE, Names(), None):
+        assert make(scale=1, monotonic=1, adjacency=adjacency).adjacency == adjacency
+    for other in (dpv.Replace(), dpv.Record(), dpv.LInf(1), dpv.Attribute(1), *SEVERAL):
+        assert make(scale=1, adjacency=other).adjacency == other
+        with pytest.raises(ParameterError, match=r"^adjacency=.* where monotonic=1"):
+            make(scale=1, monotonic=1, adjacency=other)
 
 
 def test_a_threshold_beyond_all_noise_is_refused_at_once() -> None:
