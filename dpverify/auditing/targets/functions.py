@@ -18,7 +18,8 @@ its own randomness can't be replayed: its audit keeps its level, but a second ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -202,10 +203,12 @@ class Adapted(Mechanism):
         """So many outputs of one call."""
         named = {self.generator: generator} if self.generator else {}
         second = (generator,) if self.generator == "" else ()
-        outputs: Sequence[Any] = self.function(self._argument(data), count, *second, **named)
-        if not hasattr(outputs, "__len__") or len(outputs) != count:
-            said = f"{len(outputs)} outputs" if hasattr(outputs, "__len__") else shown(outputs)
-            raise DrawError(f"{self.name} gave {said} where {count} were asked for.")
+        answer = self.function(self._argument(data), count, *second, **named)
+        outputs: Sequence[Any] | None = _listed(answer)
+        if outputs is None or len(outputs) != count:
+            said = shown(answer) if outputs is None else f"{len(outputs)} outputs"
+            hint = "Return a list of outputs, or an array with a row for each."
+            raise DrawError(f"{self.name} gave {said} where {count} were asked for. {hint}")
         return outputs
 
     def _argument(self, data: Any) -> Any:
@@ -220,6 +223,18 @@ class Adapted(Mechanism):
             _require_numbers(data)
         numbers = [_as_element(self.element, value) for value in np.asarray(data).ravel().tolist()]
         return numbers[0] if self.takes == "number" else numbers
+
+
+def _listed(answer: Any) -> Any:
+    """The outputs of many draws in their order; None of what isn't one after the other.
+
+    What a frame, a mapping or a text holds is no output: its columns, keys or letters.
+    """
+    if isinstance(answer, np.ndarray) and answer.ndim:
+        return answer
+    named = isinstance(answer, str | bytes | bytearray | Mapping | AbstractSet)
+    sized = hasattr(answer, "__len__") and hasattr(answer, "__iter__")
+    return list(answer) if sized and not named and not hasattr(answer, "columns") else None
 
 
 def adapt(

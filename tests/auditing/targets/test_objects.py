@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import dpverify as dpv
@@ -109,6 +113,33 @@ def test_many_draws_that_are_not_as_many() -> None:
     assert report.verdict == "inconclusive"
     with pytest.raises(ParameterError, match="data and a number of draws"):
         audited(lambda data: 1.0, many=True)
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        lambda noisy: pd.DataFrame({"count": noisy}),
+        lambda noisy: pl.DataFrame({"count": noisy, "again": noisy}),
+        lambda noisy: pa.table({"count": noisy}),
+        lambda noisy: dict(enumerate(noisy)),
+        lambda noisy: set(noisy),
+        lambda noisy: "x" * len(noisy),
+        lambda noisy: bytes(len(noisy)),
+        lambda noisy: iter(noisy),
+        lambda noisy: noisy[0],
+    ],
+)
+def test_what_holds_no_draws_is_not_read_as_many(many: Callable[[Any], Any]) -> None:
+    """The columns, keys and letters of one answer leak nothing, whatever its numbers do."""
+    report = audited(lambda data, n, rng: many(batch(data, n, rng)), many=True)
+    assert report.verdict == "inconclusive"
+    assert "Return a list of outputs" in str(report)
+
+
+@pytest.mark.parametrize("many", [lambda x: pd.Series(x, x), tuple, pl.Series, pd.Index])
+def test_rows_one_after_the_other_are_many_draws(many: Callable[[Any], Any]) -> None:
+    report = audited(lambda data, n, rng: many(batch(data, n, rng)), many=True)
+    assert report.verdict == "violation"
 
 
 def hashed(data: Any, rng: np.random.Generator) -> tuple[int, int]:
