@@ -6,12 +6,14 @@ are candidates, a change in each place is a candidate as well (`Space.swept`). T
 is the lower bound on ε that training draws promise (`black_box.choose`).
 
 A glance comes first, of a handful of draws at each candidate. Half of those that it leaves are the
-pairs at which outputs are farthest apart, in units of their spread; the other half are the first in
-the list, whose differences may be too small for a glance. More than 256 candidates are first
-reduced to 256, which get a second glance with four times the draws. Successive halving then spends
-an equal part of the draws on each round: all that are left get a few, the better half of them twice
-as many each, and so on (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed
-bandits").
+pairs at which outputs are farthest apart, in units of their spread: in turn by one feature and by
+all together. The other half are the first in the list, whose differences may be too small for a
+glance. More than 256 candidates are first reduced to 256, which get a second glance with four times
+the draws. Successive halving then spends an equal part of the draws on each round: all that are
+left get a few, the better half of them twice as many each, and so on (Karnin, Koren and Somekh
+2013, "Almost optimal exploration in multi-armed bandits"). Better are in turn those of the largest
+bound and those at which all features together are farthest apart: few draws show many small
+differences so, of which a bound knows only when there are many.
 
 Where all releases of all pairs raise, the search ends with the first glance.
 
@@ -49,8 +51,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,6 +161,16 @@ def _candidates(
     return candidates
 
 
+class _Shown(NamedTuple):
+    """What draws at a pair show, by one event or feature, and by all features together."""
+
+    bound: float
+    apart: float
+
+
+_NOTHING = _Shown(-math.inf, -math.inf)
+
+
 @dataclass(slots=True, kw_only=True)
 class _Bounds:
     """What pairs show, and why some can't be drawn from.
@@ -190,33 +203,41 @@ class _Bounds:
         return next(iter(self.raised)) if len(self.raised) == 1 else ""
 
     def __call__(self, pair: Pair, stage: str, count: int) -> float:
-        """What so many draws on a side show at the pair (`_bound`); −∞ where it fails."""
+        """The bound that so many draws on a side show at the pair; −∞ where it fails."""
+        return self._shown(pair, stage, count).bound
+
+    def _shown(self, pair: Pair, stage: str, count: int) -> _Shown:
         start = perf_counter()
         if self.said and not self.answered:
             count = min(count, _SILENT)
         try:
-            shown = _bound(self.mechanism, pair, self.config, stage, count)
+            shown = _shown(self.mechanism, pair, self.config, stage, count)
         except DrawError as error:
             self.failed[pair.name] = str(error)
             self.raised |= error.raised if isinstance(error, AlwaysRaisedError) else {""}
             self.lost += perf_counter() - start
-            return -math.inf
+            return _NOTHING
         self.answered = True
         return shown
 
     def ranked(self, pairs: Sequence[Pair], stage: str, count: int) -> list[tuple[float, int]]:
         """What each pair shows, with its place, the most first; of equal ones the caller's first.
 
-        Once pairs that fail have taken too long, the rest isn't drawn from.
+        That is in turn the most by one event or feature, and by all features. Once pairs that fail
+        have taken too long, the rest isn't drawn from.
         """
-        shown: list[float] = []
+        shown: list[_Shown] = []
         for pair in pairs:
             hopeless = self.lost > LOST * self.config.time_limit
-            shown.append(-math.inf if hopeless else self(pair, stage, count))
-            asunder = self.config.brief and stage == "glance" and shown[-1] >= _NEVER
-            if asunder and sum(each >= _NEVER for each in shown) == _ASUNDER:
+            shown.append(_NOTHING if hopeless else self._shown(pair, stage, count))
+            asunder = self.config.brief and stage == "glance" and shown[-1].bound >= _NEVER
+            if asunder and sum(each.bound >= _NEVER for each in shown) == _ASUNDER:
                 break
-        return sorted(((each, place) for place, each in enumerate(shown)), key=lambda one: -one[0])
+        orders = (
+            sorted(range(len(shown)), key=lambda place: -shown[place][which]) for which in (0, 1)
+        )
+        in_turn = dict.fromkeys(chain.from_iterable(zip(*orders, strict=True)))
+        return [(shown[place].bound, place) for place in in_turn]
 
 
 def _glanced(candidates: Sequence[Pair], bounds: _Bounds) -> tuple[Sequence[Pair], Sequence[Pair]]:
@@ -334,14 +355,14 @@ def shrunk(pair: Pair, space: Space, keeps: Callable[[Pair], bool], *, most: int
     return best
 
 
-def _bound(
+def _shown(
     mechanism: Mechanism,
     pair: Pair,
     config: AuditConfig,
     stage: str,
     count: int,
-) -> float:
-    """Lower bound on ε at the pair; infinite where one side alone fails.
+) -> _Shown:
+    """Lower bound on ε at the pair, or of a glance a distance; infinite where one side alone fails.
 
     Raises
     ------
@@ -357,22 +378,27 @@ def _bound(
         for side in (pair.record, pair.neighbour):
             with suppress(DrawError):
                 sample(Pair(name=pair.name, record=side, neighbour=side))
-                return math.inf
+                return _Shown(math.inf, math.inf)
         raise
     if always_raises(own) != always_raises(other):
-        return math.inf
+        return _Shown(math.inf, math.inf)
+    farthest, apart = _distances(own, other)
     if stage == "glance":
-        return _distance(own, other)
-    return choose(
-        own, other, delta=float(config.delta_for(mechanism.privacy())), classifiers=False
-    ).bound
+        return _Shown(farthest, apart)
+    delta = float(config.delta_for(mechanism.privacy()))
+    return _Shown(choose(own, other, delta=delta, classifiers=False).bound, apart)
 
 
-def _distance(own: NDArray[Any], other: NDArray[Any]) -> float:
-    """How far apart the outputs are in some feature, in units of their spread."""
+def _distances(own: NDArray[Any], other: NDArray[Any]) -> tuple[float, float]:
+    """How far apart the outputs are in units of their spread: in some feature, and in all.
+
+    The second is a sum of squares, less what is to be expected of outputs of one law.
+    """
     columns = features(np.concatenate([own, other]), unpack=True)
     sides = [columns.matrix(side) for side in (own, other)]
     with np.errstate(all="ignore"):  # an infinite output, or one that never changes
         apart = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
         spread = np.sqrt(sides[0].var(axis=0) + sides[1].var(axis=0))
-        return float(np.nan_to_num(apart / spread, nan=0.0, posinf=_NEVER).max(initial=0.0))
+        distances = np.nan_to_num(apart / spread, nan=0.0, posinf=_NEVER)
+    by_luck = np.count_nonzero(spread > 0) / max(len(own) - 2, 1)
+    return float(distances.max(initial=0.0)), float((distances**2).sum() - by_luck)

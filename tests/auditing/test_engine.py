@@ -248,6 +248,29 @@ def test_a_brief_audit_ends_once_the_claim_is_refuted() -> None:
     assert 1 < broken.epsilon_lower < 5
 
 
+def test_a_brief_audit_needs_few_training_draws_of_a_rare_output() -> None:
+    calls = 0
+
+    def seldom(people: Any, rng: Any) -> bool:
+        nonlocal calls
+        calls += 1
+        return bool(people) and rng.random() < 0.1
+
+    report = dpv.audit(
+        seldom,
+        epsilon=1,
+        delta="0.01",
+        adjacency=dpv.AddRemove(),
+        pairs=[Pair(name="one", record=[], neighbour=[1])],
+        kinds=["black-box"],
+        draws=4000,
+        workers=1,
+        brief=True,
+    )
+    assert report.verdict == "violation"
+    assert calls < 3 * 4000  # where 4000 on each side are counted
+
+
 @pytest.mark.parametrize(("pace", "options", "brief"), PACES)
 def test_slow_releases_make_a_search_brief(
     monkeypatch: pytest.MonkeyPatch, pace: float, options: dict[str, Any], brief: bool

@@ -159,6 +159,25 @@ def test_a_bug_away_from_the_extreme_points_is_found_and_shrunk() -> None:
     assert np.array_equal(both, np.rint(both))
 
 
+def test_few_draws_tell_many_small_differences_from_one() -> None:
+    """A user counted on each day of a week, among 15 counted once."""
+
+    def week(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        return record + rng.laplace(scale=2, size=record.shape)
+
+    days = np.eye(7)[np.arange(15) % 7]
+    pairs = [
+        Pair(name=str(number), record=np.zeros((1, 7)), neighbour=moved[None])
+        for number, moved in enumerate([*days, np.ones(7)])
+    ]
+    ranks = []
+    for seed in range(3):
+        config = AuditConfig(draws=1000, seed=seed, workers=1)
+        ranked = module._Bounds(mechanism=of(week, 7), config=config).ranked(pairs, "search", 60)
+        ranks.append([place for _, place in ranked].index(15))
+    assert max(ranks) <= 1
+
+
 def test_a_search_is_the_same_each_time_and_with_workers() -> None:
     mechanism: Any = of(sharp_beyond_four)
     first, second = (

@@ -20,7 +20,9 @@ from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import AuditKind
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import L1Ball
+from dpverify.data.adjacency import AddRemove, L1Ball
+from dpverify.data.columns import Booleans
+from dpverify.data.table import Table
 from dpverify.estimation import moments
 from dpverify.privacy import Pair
 from dpverify.sampling.rounded_laplace import RoundedLaplace
@@ -29,7 +31,7 @@ from dpverify_audits.planted import SUITE
 from dpverify_audits.planted.releases import Counts, Reports
 from tests.helpers.textbook import Laplace, Normal
 
-__all__ = ["ALPHA", "FALSE_ALARM", "MODES", "Mode", "accusations", "most"]
+__all__ = ["ALPHA", "BRIEF", "FALSE_ALARM", "MODES", "Mode", "accusations", "most"]
 
 
 ALPHA = 0.05
@@ -175,6 +177,27 @@ def _frozen_outputs(seed: int, true: bool) -> bool:
     return _run(mechanism, seed, "frozen-outputs", 50, Fraction(0))
 
 
+def _count(scale: float, rows: Any, rng: Any) -> float:
+    return len(rows) + float(rng.laplace(scale=scale))
+
+
+def _brief(seed: int, true: bool) -> bool:
+    """A search, and draws that end where they tell enough; the control has half the noise."""
+    report = audit(
+        partial(_count, 1.0 if true else 0.5),
+        epsilon=1,
+        adjacency=AddRemove(),
+        domain=Table({"x": Booleans()}, rows=(0, 2)),
+        kinds=["black-box"],
+        alpha=ALPHA,
+        draws=1000,
+        seed=seed,
+        workers=1,
+        brief=True,
+    )
+    return report.verdict == "violation"
+
+
 def _moments(seed: int, true: bool) -> bool:
     """Mean 0 and variance 1 of normal estimates; the control says a variance of 1.3."""
     drawn = np.random.default_rng(seed).standard_normal(800)
@@ -256,6 +279,15 @@ MODES = (
         accuses=_of_bug("keep probability of two buckets", None, 40),
     ),
 )
+
+
+BRIEF = Mode(
+    name="black-box, brief",
+    null="count of rows with Laplace noise, ε = 1, a search, up to 1,000 draws",
+    control="half the noise",
+    accuses=_brief,
+)
+"""Beside the table, for which ten thousand searches take too long."""
 
 
 def accusations(mode: Mode, first: int, runs: int, *, true: bool) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.levels import MODES, Mode, accusations, most
+from tests.helpers.levels import BRIEF, MODES, Mode, accusations, most
 
-QUICK, CONTROLS, RUNS = 100, 40, 10_000
+QUICK, CONTROLS, BRIEFLY, RUNS = 100, 40, 300, 10_000
 
 modes = pytest.mark.parametrize("mode", MODES, ids=lambda mode: str(mode.name))
 
@@ -31,3 +31,10 @@ def test_the_control_is_accused(mode: Mode) -> None:
 @modes
 def test_true_claims_are_seldom_accused_in_ten_thousand_runs(mode: Mode) -> None:
     assert accusations(mode, 0, RUNS, true=True) <= most(RUNS)
+
+
+@pytest.mark.nightly
+def test_brief_audits_keep_their_level_too() -> None:
+    """What they draw to choose when to stop isn't counted."""
+    assert accusations(BRIEF, 0, BRIEFLY, true=True) <= most(BRIEFLY)
+    assert accusations(BRIEF, 0, CONTROLS, true=False) > most(CONTROLS)

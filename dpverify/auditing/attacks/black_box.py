@@ -3,10 +3,11 @@
 Twice as many draws as are counted are for training; the first quarter of them is enough where it
 has an event of all outputs of one side and of none of the other. (Where the audit is to be brief,
 half of all these do; and 200 others, or a thousand, or that quarter, where an event's cautious
-bound is clearly above the claim. Then no more are counted than twice those that refute it even if
-the event is three standard errors less telling.) Scores are learned from their
-first third (`_scores.learned`), and one event {score ≥ t} or {score ≤ t} of one side is chosen on
-the rest, or on all of them where the score wasn't fitted to them. Two rules choose.
+bound is clearly above the claim, or a rare one exceeds it by 4 standard errors. Then no more are
+counted than twice those that refute it even if the event is three standard errors less telling.)
+Scores are learned from their first third (`_scores.learned`), and one event {score ≥ t} or
+{score ≤ t} of one side is chosen on the rest, or on all of them where the score wasn't fitted to
+them. Two rules choose.
 
 - The *largest ε*: by the delta-method lower bound on ln((p − δ)/q), taken with more caution than
   the level asks for: the best of some thousand estimates is good by luck too, and a limit of 3.5
@@ -69,6 +70,7 @@ _GLANCE = 200  # training draws on a side before all others, where the audit is 
 _FITTED = 3  # of this many parts of the training draws scores are fitted to the first
 _ERRORS = 3.0  # standard errors by which an event may be less telling than training has it
 _ABOVE = 0.2  # nats above the claim, beyond which training is long enough for a brief audit
+_RARE = 4.0  # standard errors above what the claim allows a rare event, likewise
 _CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
 _FEW = 1.0  # z of the ordering for a rare event
 _UNSEEN = 2.0  # and for an event that training never showed on the other side
@@ -260,9 +262,10 @@ class BlackBoxAttack(Attack):
 
 
 def _tells(choice: Choice, claim: PrivacyCurve, config: AuditConfig) -> bool:
-    """Whether a brief audit needs no other event: its cautious bound is clearly above the claim."""
+    """Whether a brief audit needs no other event: this one is clearly above the claim."""
     claimed = claimed_epsilon(claim, config.delta_for(claim))
-    return bool(config.brief) and not choice.rare and choice.bound > claimed + _ABOVE
+    clear = choice.excess > _RARE if choice.rare else choice.bound > claimed + _ABOVE
+    return bool(config.brief) and clear
 
 
 def _enough(choice: Choice, claim: PrivacyCurve, config: AuditConfig) -> int:
