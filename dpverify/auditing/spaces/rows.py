@@ -154,18 +154,24 @@ class Rows(Space):
         yield from self._paired()
 
     def _full(self) -> Iterator[tuple[str, Any]]:
-        """Rows whose sum is just below the end of a type of numbers, and one more of the same."""
+        """Rows whose sum is just below the end of a type of numbers, and one more of the same.
+
+        They have the column's end, or a constant of the code, to which it may clip.
+        """
         least, most = self.rows
         for name, column in self.columns.items():
-            end = max(column.ends, key=abs) if isinstance(column, Number) else 0
-            for size in TYPE_ENDS if end else ():
-                quotient = (size - 1) // abs(end)  # infinite for subnormal ends
-                if 1 <= quotient < most:
-                    count = int(quotient)
-                    rows = [self._simplest() for _ in range(max(least, count + 1))]
-                    for row in rows[-count:]:
-                        row[name] = column.read(end)
-                    yield f"{len(rows)} rows that sum to almost {size}", self.of_rows(rows)
+            if not isinstance(column, Number):
+                continue
+            known = filter(column.holds, self.constants)
+            for value in dict.fromkeys([max(column.ends, key=abs), *known]):
+                for size in TYPE_ENDS if value else ():
+                    quotient = (size - 1) // abs(value)  # infinite for subnormal ones
+                    if 1 <= quotient < most:
+                        count = int(quotient)
+                        rows = [self._simplest() for _ in range(max(least, count + 1))]
+                        for row in rows[-count:]:
+                            row[name] = column.read(value)
+                        yield f"{len(rows)} rows that sum to almost {size}", self.of_rows(rows)
 
     def _paired(self) -> Iterator[tuple[str, Any]]:
         """Each two values of two columns that are alike: the edges of a graph in which all meet."""

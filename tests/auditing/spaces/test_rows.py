@@ -65,6 +65,15 @@ def test_numbers_too_small_to_sum_to_the_end_of_a_type_are_tried() -> None:
     assert {"x": 5e-324} in tried
 
 
+def test_rows_that_the_code_clips_are_summed_to_the_end_of_a_type() -> None:
+    space = rows(dpv.AddRemove(), columns={"x": dpv.Reals(0, 1e5)}, rows=(0, 20), constants=(9000,))
+    sums = [
+        sorted(sum(min(row["x"], 9000) for row in side) for side in (pair.record, pair.neighbour))
+        for pair in space.extremes()
+    ]
+    assert any(low < 2**16 - 1 < high for low, high in sums)
+
+
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_a_shrink_without_conditions_ends_at_few_simple_rows(adjacency: Any) -> None:
     space = rows(adjacency)
