@@ -417,7 +417,7 @@ def check_no_draw(curve: PrivacyCurve) -> None:
     ParameterError
         If it is one.
     """
-    if isinstance(curve, OnADraw):
+    if isinstance(curve, OnADraw) or getattr(curve, "drawn", False):
         raise ParameterError(
             "curve",
             curve,

@@ -5,6 +5,11 @@ dominates the joint release, also where later mechanisms are chosen by earlier o
 and Wang 2022, arXiv:2106.08567, adaptive composition). Every curve of this package knows its pair's
 loss, and losses of independent noise add, so that the total is the curve of a sum: `Composed`.
 
+**In one order.** Some pairs aren't mirror images: that of a Poisson sample with a record and
+without it, or of a graph with a heavier edge. A record that one table gains as another one loses it
+is behind the first law in one release and behind the second in the other, and the sum may be too
+low. That it doesn't is assumed, and stated as an assumption where two such releases are composed.
+
 **Shared draws.** A guarantee over the draw of a public projection or hash averages over it. Two
 releases that use the same draw are independent given the draw, not on average: where the draw is
 unlucky both lose more. So their losses are composed for each position of the draw first and then
@@ -39,6 +44,10 @@ __all__ = ["THEOREM", "Claims", "Release", "compose", "grouped", "guarantee_of"]
 THEOREM = (
     "Zhu, Dong and Wang 2022 (arXiv:2106.08567), adaptive composition of dominating pairs, on the "
     "exact privacy losses"
+)
+_ONE_ORDER = (
+    "what adds to the records of one release takes nothing from those of another, where the order "
+    "of neighbours matters: on samples, in graphs, and for pairs that aren't mirror images"
 )
 
 
@@ -118,12 +127,18 @@ def compose(*releases: Release, same_records: bool = False) -> PrivacyCurve | Gu
             )
     _check_draws(parts, same_records=same_records)
     return Guarantee(
-        curve=Composed(losses=tuple(pair for group in grouped(parts) for pair in group)),
+        curve=Composed(
+            losses=tuple(pair for group in grouped(parts) for pair in group),
+            drawn=any(part.over_the_draw for part in parts),
+        ),
         adjacency=adjacency,
         randomness="; ".join(dict.fromkeys(part.randomness for part in parts)),
         data_choice=_strictest(parts),
         theorem="; ".join(dict.fromkeys([THEOREM, *(part.theorem for part in parts)])),
-        assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
+        assumptions=(
+            *dict.fromkeys(a for part in parts for a in part.assumptions),
+            *([_ONE_ORDER] if sum(_ordered(part.curve) for part in parts) > 1 else []),
+        ),
         draws=tuple(dict.fromkeys(draw for part in parts for draw in part.draws)),
         given=tuple(dict.fromkeys(source for part in parts for source in part.given)),
         parts=parts,
@@ -172,6 +187,11 @@ def guarantee_of(release: Release) -> Guarantee:
             "releases showed before it",
         ),
     )
+
+
+def _ordered(curve: PrivacyCurve) -> bool:
+    """Whether its two orders have different losses."""
+    return any(loss != loss.reverse() for loss, _ in curve.losses())
 
 
 def _strictest(parts: Sequence[Guarantee]) -> str:

@@ -1,8 +1,9 @@
 """The privacy curve of a composition of independent losses.
 
 δ is the larger of the two directions of the pair, all losses forward and all reversed: neighbours
-are the same pair throughout. Within one direction δ(ε) = P[L = ∞] + f(ε) (`_inversion`), and how f
-is computed depends on what the losses are:
+are the same pair throughout, in the same order. (What has the record in one release has it in all;
+else a sum of losses that aren't their own reverse may be too low.) Within one direction
+δ(ε) = P[L = ∞] + f(ε) (`_inversion`), and how f is computed depends on what the losses are:
 
  - all Gaussian, all Laplace and few, normal rows that change alike: one mechanism, in closed form
    (`_closed_form`);
@@ -138,17 +139,19 @@ def _to_losses(value: Losses) -> Losses:
 
 @frozen(kw_only=True)
 class Composed(PrivacyCurve):
-    """Curve of independent losses of the same pair of neighbours.
+    """Curve of independent losses of the same pair of neighbours, in one order in all of them.
 
     Parameters
     ----------
     losses : pairs of a loss and how often it occurs. Equal losses are merged, and the order has no
         influence.
     adjacency : whom it protects
+    drawn : whether it averages over public draws, of which it doesn't say which they are
     """
 
     _losses: Losses = field(converter=_to_losses)
     adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
+    drawn: bool = field(default=False, repr=False)
 
     @classmethod
     def of(cls, curves: Sequence[PrivacyCurve], *, times: int = 1) -> Self:

@@ -9,7 +9,8 @@ parts: given the past, all but one of the factors are equal.
 
 A row that is *replaced* may leave one part and enter another, and the rows of one user, or of a
 group, may be in many; another order of the rows, and answers that all move, change every part. Then
-several parts differ, and their curves add up: `parallel` refuses such neighbours. Values that move
+several parts differ, and their curves add up, if each is the same in both orders, as one part may
+lose a row that another gains: `parallel` refuses such neighbours. Values that move
 while the rows keep their places are fine where the places decide the parts.
 
 **Composed with others.** Several releases of the same parts add up part by part, and the maximum
@@ -80,7 +81,8 @@ def _to_parts(values: tuple[PrivacyCurve, ...]) -> tuple[PrivacyCurve, ...]:
             adjacency.unit,
             "one by which a single part changes",
             "A replaced row may leave one part and enter another, and a user, a group or an order "
-            "be of many: add up the curves of as many parts as may change.",
+            "be of many: add up the curves of as many parts as may change, of samples those with "
+            "replaced=True.",
         )
     return values
 

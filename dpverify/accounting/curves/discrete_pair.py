@@ -49,9 +49,9 @@ class DiscretePair(PrivacyCurve):
     """Curve of a pair of laws that dominates all neighbours, by their probabilities.
 
     Releases are composed in one order of the pair, p against q in all of them or q against p in
-    all. So the same neighbour has to be behind p in every release: the data with the record, say.
-    Where it may be p in one release and q in the next, the curve of several releases may be too
-    low; state a pair that dominates both orders.
+    all. So the same neighbour has to be behind p in every release: the data with the record, as it
+    is beside releases on samples. Where it may be p in one release and q in the next, the curve of
+    several releases may be too low; state a pair that dominates both orders.
 
     Parameters
     ----------

@@ -154,7 +154,9 @@ class PoissonSampled(PrivacyCurve):
 
     The neighbours are those of adding or removing one record: of a user's rows, if the curve's
     adjacency says so, and then a coin decides all of them together. For a record that is replaced
-    see `PoissonReplaced`, for batches of a fixed size `SampledWithoutReplacement`.
+    see `PoissonReplaced`, for batches of a fixed size `SampledWithoutReplacement`. Several releases
+    add up where the record is there in all or in none. Of a record that one table gains as another
+    loses it a sum may be too low: take `PoissonReplaced`, whose orders are the same.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 _PRECISION = 192
-_BOTH_WAYS = Replace | Group | Permutation | Moves  # of which one score may rise as another falls
+_KNOWN = AddRemove | Replace | Group | Permutation | Moves
 
 
 @frozen(kw_only=True)
@@ -240,8 +240,8 @@ def _range(
     scale: Real, sensitivity: Real, monotonic: Real, adjacency: Adjacency | None
 ) -> Fraction:
     require(monotonic in (0, 1), "monotonic", monotonic, "0 or 1")
-    several = isinstance(adjacency, AddRemove) and adjacency.k > 1
-    if monotonic and (several or isinstance(adjacency, _BOTH_WAYS)):
+    one_way = isinstance(adjacency, AddRemove) and adjacency.k == 1
+    if monotonic and isinstance(adjacency, _KNOWN) and not one_way:
         hint = "Where a row is replaced, one count rises and another falls: leave monotonic out."
         rule = "one row or user, added or removed, where monotonic=1"
         raise ParameterError("adjacency", adjacency.unit, rule, hint)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
+from typing import cast
 
 import pytest
 
@@ -14,12 +15,15 @@ from dpverify.accounting.composition.compare import compared
 from dpverify.accounting.composition.compose import compose
 from dpverify.accounting.composition.parallel import parallel
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.randomized_response import (
     MixedResponse,
     RandomizedResponse,
     keep_probability,
 )
+from dpverify.accounting.curves.rank_one import RankOneNormal
+from dpverify.accounting.losses.discrete import FiniteLoss
 from dpverify.accounting.notions.zcdp import ZCDP
 from dpverify.data.adjacency import Adjacency, Attribute, Record
 from dpverify.errors import ParameterError
@@ -115,8 +119,48 @@ def test_a_shared_draw_cannot_be_forgotten_by_the_curve(
     use: Callable[[PrivacyCurve], object],
 ) -> None:
     """Multiplied as of fresh draws, ten releases would cost 18.99 in place of 22.83."""
-    with pytest.raises(ParameterError, match="give the mechanism, or its guarantee"):
-        use(ON_AVERAGE)
+    alone = compose(guarantee(ON_AVERAGE, "matrix")).curve
+    assert alone.epsilon_at(0) == ON_AVERAGE.epsilon_at(0)
+    for curve in (ON_AVERAGE, alone):
+        with pytest.raises(ParameterError, match="give the mechanism, or its guarantee"):
+            use(curve)
+
+
+UP = DiscretePair(p=["0.7", "0.3"], q=["0.1", "0.9"])
+SAMPLED = RandomizedResponse(keep=Fraction(49, 50)).poisson_sampled(rate="0.5")
+LIGHT, HEAVY = (RankOneNormal(rows=rows, gamma=Fraction(1, 2)) for rows in (1, 4))
+
+
+@pytest.mark.parametrize("one", [UP, SAMPLED], ids=str)
+def test_a_row_that_one_table_gains_as_another_loses_it_may_cost_more(one: PrivacyCurve) -> None:
+    """So that it is assumed not to: by the product of laws, one of them in the other order."""
+    ((loss, _),) = one.losses()
+    pairs = tuple((float(p), float(q)) for p, q in cast("FiniteLoss", loss).pairs)
+    mixed = [(p * b, q * a) for p, q in pairs for a, b in pairs]
+    rows = [factor / 8 for factor in range(1, 40)]
+    excess = [sum(max(p - math.exp(e) * q, 0.0) for p, q in mixed) for e in rows]
+    assert any(own > (2 * one).delta_at(e).upper for own, e in zip(excess, rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("curves", "ordered"),
+    [
+        ((SAMPLED, SAMPLED), True),
+        ((UP, SAMPLED), True),
+        ((LIGHT, HEAVY), True),
+        ((LIGHT, Gaussian(sigma=1)), False),
+        ((Gaussian(sigma=1), RandomizedResponse(keep=Fraction(3, 4))), False),
+        ((SAMPLED,), False),
+        ((Gaussian(sigma=1).poisson_sampled(rate="0.5", replaced=True),) * 2, False),
+    ],
+    ids=str,
+)
+def test_the_order_of_neighbours_is_assumed_where_it_matters(
+    curves: tuple[PrivacyCurve, ...], ordered: bool
+) -> None:
+    total = compose(*map(guarantee, curves))
+    assert any("takes nothing from" in said for said in total.assumptions) == ordered
+    assert compose(total).assumptions == total.assumptions
 
 
 def test_a_shared_draw_by_enumeration() -> None:

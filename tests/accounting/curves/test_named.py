@@ -627,11 +627,12 @@ def test_monotonic_scores_are_those_of_one_who_comes_or_goes() -> None:
 
     def worst(curve: Any, adjacency: dpv.Adjacency, law: Callable[..., Any]) -> float:
         laws = {rows: law([rows.count(value) for value in range(3)]) for rows in sets}
-        return max(
+        found: float = max(
             sum(max(p - q, 0.0) for p, q in zip(laws[one], laws[two], strict=True))
             for one, two in product(sets, repeat=2)
             if adjacency.relates(list(one), list(two))
-        ) / float(curve.delta_at(0).upper)
+        )
+        return found / float(curve.delta_at(0).upper)
 
     for make, law in zip(choose, (_exponential, _flipped), strict=True):
         assert worst(make(scale=1, monotonic=1), dpv.AddRemove(), law) <= 1 + 1e-12
