@@ -28,20 +28,22 @@ import numpy as np
 
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.composition.parallel import Parallel
+from dpverify.accounting.curves.discrete_pair import DiscretePair
+from dpverify.accounting.curves.partition_selection import PartitionSelection
 from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
 from dpverify.accounting.curves.selection import PureSelection
 from dpverify.accounting.curves.shuffled import Shuffled
 from dpverify.accounting.curves.without_replacement import SampledWithoutReplacement
 from dpverify.accounting.losses.continuous import BoundedRangeLoss
-from dpverify.accounting.losses.discrete import SelectionLoss
+from dpverify.accounting.losses.discrete import DominatingLoss, SelectionLoss
 from dpverify.accounting.losses.sampled import BatchLoss
 from dpverify.accounting.losses.shuffled import ShuffledLoss
 from dpverify.auditing.finding import Finding, Verdict
 from dpverify.auditing.formatting import jsonable
 from dpverify.auditing.replay import call_code
 from dpverify.enclosure import Enclosure, Real, decimal_string, rational
-from dpverify.errors import PASSING, require, require_known
+from dpverify.errors import PASSING, ParameterError, require, require_known
 from dpverify.guarantee import PrivacyBound, PrivacyCurve
 from dpverify.visible import raised, shown
 
@@ -333,12 +335,16 @@ def _cell(
 def _attained(curve: PrivacyBound, *, largest: bool) -> bool:
     """Whether some mechanism loses so much, and it is no bound alone; or its `largest` loss."""
     match curve:
-        case PoissonSampled() | PoissonReplaced() | SampledWithoutReplacement():
+        case PoissonSampled() | PoissonReplaced():
+            return _mirrored(curve.curve) and _attained(curve.curve, largest=largest)
+        case SampledWithoutReplacement():
             return _attained(curve.curve, largest=largest)
         case Parallel():
             return all(_attained(part, largest=largest) for part in curve.curves)
         case PureSelection():
             return largest
+        case DiscretePair(error=error):
+            return not error
         case Shuffled():
             return False
         case Composed():
@@ -347,11 +353,20 @@ def _attained(curve: PrivacyBound, *, largest: bool) -> bool:
             return isinstance(curve, PrivacyCurve)
     several = sum(times for _, times in parts) > 1
     return not any(
-        isinstance(loss, ShuffledLoss)
-        or (several and isinstance(loss, _BOUNDING))
-        or (not largest and isinstance(loss, SelectionLoss))
+        isinstance(each, ShuffledLoss | DominatingLoss)
+        or (several and isinstance(each, _BOUNDING))
+        or (not largest and isinstance(each, SelectionLoss))
         for loss, _ in parts
+        for each in (loss, getattr(loss, "base", loss))
     )
+
+
+def _mirrored(curve: PrivacyCurve) -> bool:
+    """Whether both orders are the same, or else a sample's curve may be of the wrong one."""
+    try:
+        return all(loss == loss.reverse() for loss, _ in curve.losses())
+    except ParameterError:
+        return not isinstance(curve, PartitionSelection)
 
 
 def _read(value: Any) -> tuple[Fraction | float | None, str]:

@@ -13,6 +13,7 @@ import pytest
 
 import dpverify as dpv
 from dpverify.accounting.composition.parallel import parallel
+from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.auditing.accountants import AccountantReport, audit_accountant
 from dpverify.auditing.reporters.json import json
 from dpverify.auditing.reporters.junit import junit
@@ -72,6 +73,8 @@ def test_the_verdict_on_a_claim(claim: Any, verdict: str) -> None:
 
 
 SHUFFLED = dpv.ApproxDP(epsilon=3).shuffled(users=50)
+HONEST = dpv.RandomizedResponse(keep="0.9")
+ROUNDED = DiscretePair(p=[0.9, 0.1], q=[0.1, 0.9], error="1e-15")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +90,23 @@ SHUFFLED = dpv.ApproxDP(epsilon=3).shuffled(users=50)
         (2 * dpv.curves.sparse_vector(scale=1, threshold_scale=1), "unknown"),
         (dpv.curves.noisy_max(scale=1) + dpv.Gaussian(sigma=1), "unknown"),
         (SHUFFLED.sampled_without_replacement(size=1, out_of=2), "unknown"),
+        (2 * dpv.curves.noisy_max(scale=1).poisson_sampled(rate=0.5), "unknown"),
+        pytest.param(
+            2 * dpv.curves.exponential_mechanism(scale=1).poisson_sampled(rate=0.5),
+            "unknown",
+            marks=pytest.mark.nightly,
+        ),
+        (2 * HONEST.sampled_without_replacement(size=1, out_of=2), "unknown"),
+        (HONEST.sampled_without_replacement(size=1, out_of=2), "unsafe"),
+        (2 * HONEST.poisson_sampled(rate=0.5), "unsafe"),
+        (ROUNDED, "unknown"),
+        (2 * ROUNDED, "unknown"),
+        (2 * ROUNDED.poisson_sampled(rate=0.5), "unknown"),
+        (2 * ROUNDED.poisson_sampled(rate=0.5, replaced=True), "unknown"),
+        (DiscretePair(p=["0.1", "0.9"], q=["0.5", "0.5"]).poisson_sampled(rate=0.5), "unknown"),
+        (DiscretePair(p=["0.1", "0.9"], q=["0.5", "0.5"]), "unsafe"),
+        (dpv.curves.laplace_threshold(scale=1, threshold=9).poisson_sampled(rate=0.5), "unknown"),
+        (dpv.curves.TruncatedLaplace(scale=1, bound=9).poisson_sampled(rate=0.5), "unsafe"),
         (dpv.ApproxDP(epsilon=3).poisson_sampled(rate=0.5), "unsafe"),
         (dpv.curves.exponential_mechanism(scale=1, sensitivity=1), "unsafe"),
         (dpv.Gaussian(sigma=1), "unsafe"),

@@ -22,7 +22,7 @@ from attrs import field, frozen
 from flint import arb, ctx
 
 from dpverify.accounting.losses.base import Losses
-from dpverify.accounting.losses.discrete import FiniteLoss
+from dpverify.accounting.losses.discrete import DominatingLoss, FiniteLoss
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import require
@@ -151,4 +151,4 @@ class DiscretePair(PrivacyCurve):
 
     @property
     def _loss(self) -> FiniteLoss:
-        return FiniteLoss(pairs=self.pairs)
+        return (DominatingLoss if self.error else FiniteLoss)(pairs=self.pairs)

@@ -56,6 +56,7 @@ from dpverify.accounting.curves.poisson_sampled import (
     amplified_delta,
     amplified_epsilon,
     delta_near,
+    finite_kind,
     mirrored_pairs,
     of_one_record,
     single_loss,
@@ -193,7 +194,9 @@ class PoissonReplaced(PrivacyCurve):
         if isinstance(base, GaussianLoss | LaplaceLoss):
             return ReplacedSampleLoss(base=base, rate=self.rate)
         pairs = None if base is None else mirrored_pairs(base)
-        return None if pairs is None else FiniteLoss(pairs=_replaced_pairs(pairs, self.rate))
+        if base is None or pairs is None:
+            return None
+        return finite_kind(base)(pairs=_replaced_pairs(pairs, self.rate))
 
     def _slope(self, epsilon: Fraction, s: float) -> arb:
         """The slope w + αe^{−s}."""

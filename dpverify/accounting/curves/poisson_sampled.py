@@ -36,7 +36,7 @@ from flint import arb, ctx
 
 from dpverify.accounting.losses.base import Log, Losses, TailedLoss, sum_string
 from dpverify.accounting.losses.continuous import GaussianLoss
-from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.discrete import DominatingLoss, FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import SampledLoss
 from dpverify.accounting.targets import MOST_DELTA
@@ -51,6 +51,7 @@ __all__ = [
     "amplified_epsilon",
     "amplified_rates",
     "delta_near",
+    "finite_kind",
     "mirrored_pairs",
     "of_one_record",
     "single_loss",
@@ -210,8 +211,8 @@ class PoissonSampled(PrivacyCurve):
         pairs = mirrored_pairs(loss)
         if pairs is None:
             return ((SampledLoss(base=loss, rate=self.rate), 1),)
-        q = self.rate
-        return ((FiniteLoss(pairs=[((1 - q) * o + q * p, o) for p, o in pairs]), 1),)
+        q, kind = self.rate, finite_kind(loss)
+        return ((kind(pairs=[((1 - q) * o + q * p, o) for p, o in pairs]), 1),)
 
 
 def single_loss(curve: PrivacyCurve) -> TailedLoss:
@@ -229,6 +230,11 @@ def single_loss(curve: PrivacyCurve) -> TailedLoss:
         "one release whose privacy loss has a known law, the same in both orders",
         "No loss of another one's sample is known: compose an ApproxDP of one of its points.",
     )
+
+
+def finite_kind(loss: TailedLoss) -> type[FiniteLoss]:
+    """What a finite loss made of this one is: a bound, of a bound."""
+    return DominatingLoss if isinstance(loss, DominatingLoss) else FiniteLoss
 
 
 def mirrored_pairs(loss: TailedLoss) -> list[tuple[Fraction, Fraction]] | None:

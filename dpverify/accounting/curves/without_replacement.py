@@ -41,7 +41,7 @@ from dpverify.accounting.curves.poisson_sampled import (
     single_loss,
 )
 from dpverify.accounting.losses.base import Losses
-from dpverify.accounting.losses.discrete import FiniteLoss
+from dpverify.accounting.losses.discrete import DominatingLoss
 from dpverify.accounting.losses.sampled import BatchLoss
 from dpverify.data.adjacency import Adjacency, Record, Replace
 from dpverify.enclosure import Enclosure
@@ -139,4 +139,4 @@ class SampledWithoutReplacement(PrivacyCurve):
         above = [((1 - q) * o + q * p, o) for p, o in pairs if p > o]
         rest = 1 - sum((p + o for p, o in above), Fraction(0))
         mirrored = [(o, p) for p, o in above]
-        return ((FiniteLoss(pairs=[*above, (rest, rest), *mirrored]), 1),)
+        return ((DominatingLoss(pairs=[*above, (rest, rest), *mirrored]), 1),)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from flint import acb, arb, ctx
 
 from dpverify.accounting.losses.base import (
@@ -26,7 +26,15 @@ from dpverify.enclosure import Real, SquareRoot, exact, number_string, rational,
 from dpverify.errors import require
 from dpverify.numbers import to_count, to_positive_rational, to_rational
 
-__all__ = ["AtomicLoss", "DiscreteLaplaceLoss", "FiniteLoss", "ResponseLoss", "StaircaseLoss"]
+__all__ = [
+    "AtomicLoss",
+    "DiscreteLaplaceLoss",
+    "DominatingLoss",
+    "FiniteLoss",
+    "ResponseLoss",
+    "SelectionLoss",
+    "StaircaseLoss",
+]
 
 _MOST_ATOMS = 1 << 14
 
@@ -157,7 +165,12 @@ class FiniteLoss(AtomicLoss):
 
     def reverse(self) -> FiniteLoss:
         """The pairs exchanged."""
-        return FiniteLoss(pairs=tuple((q, p) for p, q in self.pairs))
+        return evolve(self, pairs=tuple((q, p) for p, q in self.pairs))
+
+
+@frozen(kw_only=True)
+class DominatingLoss(FiniteLoss):
+    """The same of a pair that dominates, and isn't known to be attained."""
 
 
 def _to_step(value: Step | Real) -> Step:
