@@ -36,6 +36,7 @@ from attrs import evolve
 
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.foreign import display_name, foreign_code
+from dpverify.auditing.outputs.leaves import Block
 from dpverify.auditing.outputs.samples import copied, releaser
 from dpverify.auditing.outputs.values import kept, value_of
 from dpverify.auditing.targets.encoded import Encoded
@@ -207,6 +208,8 @@ def _telling(own: Sequence[_Effects], other: Sequence[_Effects]) -> str:
     for (same, _), (others_same, others_names) in (sides, sides[::-1]):
         for name, leaf in same.items():
             if name in others_same and others_same[name] != leaf:
+                if isinstance(leaf, Block):
+                    return f"{name} differ"
                 return f"{name} is {_shown(leaf)} or {_shown(others_same[name])}"
             if name not in others_names:
                 return f"{name}, on one side alone"

@@ -305,6 +305,26 @@ def test_what_is_raised_is_said_in_short(raised: Exception, kind: AuditKind) -> 
     assert len(said) < 10_000
 
 
+def test_the_interpreter_is_as_an_audit_needs_it() -> None:
+    """Later imports, our own calls and prints would end in a bare error."""
+    depth, places = sys.getrecursionlimit(), list(sys.path)
+    streams = [os.fstat(descriptor) for descriptor in (0, 1, 2)]
+
+    def careless() -> None:
+        sys.path = ["mine"]
+        sys.setrecursionlimit(depth - 1)
+        for descriptor in (0, 1, 2):
+            os.close(descriptor)
+
+    foreign_code(careless, careless, PAIR, 0, (), 1)
+    try:
+        assert sys.getrecursionlimit() == depth
+        assert sys.path == ["mine", *places]
+        assert [os.fstat(descriptor) for descriptor in (0, 1, 2)] == streams
+    finally:
+        sys.path = places
+
+
 @pytest.mark.parametrize(
     ("kind", "leave"),
     crossed(["sequential", "determinism", "grey-box"], [sys.exit, os._exit]),
