@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Beside", "beside", "can_be_pickled"]
+__all__ = ["Beside", "beside", "can_be_pickled", "has_nothing_beside"]
 
 _EXACT = 2**53  # up to here doubles hold whole numbers
 _MOST = 4096  # words and numbers
@@ -31,6 +31,8 @@ _NAMED = (type, FunctionType, MethodType, ModuleType)
 _HOLDERS = frozenset({tuple, list, dict, type(None), pickle.PickleBuffer})
 """Types that say nothing, but by what is in them: most of what a frame is pickled as."""
 _NUMBERS = (np.number, np.bool_)
+_WHOLE = frozenset({type(None), bool, int, float, str, bytes})
+"""Types of values that are nothing but what is read of them."""
 
 
 class _EnoughError(Exception):
@@ -117,3 +119,23 @@ def can_be_pickled(value: Any) -> bool:
     except Exception:  # as above
         return False
     return True
+
+
+def has_nothing_beside(value: Any, depth: int) -> bool:
+    """Whether parts say all of a value: built-in ones, and arrays of numbers, so deep at most."""
+    kind = type(value)
+    if kind in _WHOLE:
+        return True
+    if kind is np.ndarray:
+        return value.dtype.kind in "biuf" and bool(value.flags.c_contiguous)
+    if kind is dict:
+        return (
+            depth > 0
+            and _WHOLE.issuperset(map(type, value))
+            and all(has_nothing_beside(part, depth - 1) for part in value.values())
+        )
+    return (
+        kind in (list, tuple)
+        and depth > 0
+        and all(has_nothing_beside(part, depth - 1) for part in value)
+    )

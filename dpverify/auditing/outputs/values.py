@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.outputs.beside import has_nothing_beside
 from dpverify.auditing.outputs.frames import read_frame
 from dpverify.auditing.outputs.leaves import MOST, PLACE, Leaf, cut, said
 from dpverify.auditing.outputs.reader import DEPTH, Reader, alike, name_of
@@ -161,7 +162,8 @@ def value_of(output: Any, types: Any = None) -> Value:
             raise
         except BaseException as error:  # whatever an object says to being read
             raise DrawError(f"What is released can't be read: {raised(error)}.") from error
-        reader.beside("output", output)
+        if not has_nothing_beside(output, DEPTH):
+            reader.beside("output", output)
         raw = output if isinstance(output, set | frozenset) else None
     leaves = (("structure", cut(structure)), *reader.leaves, *reader.rest)
     return Value(leaves, structure, raw=raw)

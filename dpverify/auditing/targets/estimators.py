@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dpverify.errors import DrawError, ParameterError, require
@@ -43,7 +44,7 @@ class Fitted:
             rule = "called with X, or with X and y"
             raise ParameterError("fit", estimator, rule, ways) from None
 
-    @property
+    @cached_property
     def labelled(self) -> bool:
         """Whether it wants labels."""
         try:

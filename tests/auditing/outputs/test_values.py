@@ -544,8 +544,13 @@ def test_whole_numbers_beyond_doubles_are_read_in_lists() -> None:
 
 def test_what_is_read_already_is_not_read_again() -> None:
     """Beside a list, a frame's rows or a text there is nothing; sets have no order to tell."""
-    for plain in ([1.5, "a", {"b": 2}], "a 1", {"a": None}, {"c", "b", "a", 2.5}, Decimal("1.5")):
+    arrays = {"coef_": np.eye(2), 0: [np.arange(3)]}
+    several: list[Any] = [[1.5, "a", {"b": 2}], "a 1", {"a": None}, {"c", "b", "a", 2.5}]
+    for plain in [*several, Decimal("1.5"), arrays]:
         assert not any("beside" in name for name, _ in value_of(plain).leaves)
+    held = {"coef_": np.asfortranarray(np.eye(2))}, {"coef_": np.eye(4)[::2, ::2]}
+    for other in held:  # which numpy keeps in another order, or may
+        assert any("beside" in name for name, _ in value_of(other).leaves)
 
 
 def test_what_raises_while_it_is_read_is_no_exception_of_the_mechanism() -> None:
