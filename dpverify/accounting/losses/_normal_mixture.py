@@ -127,6 +127,8 @@ class NormalMixture:
             return np.where(deep, a * math.log1p(-float(self.rate)), near)
         far = reach > _FAR
         if far.any():
+            if self.mu_squared > _FAR**2:
+                raise NumericalError(f"a shift of √{float(self.mu_squared)!r} is beyond doubles")
             near = self.log_moments(np.where(far, 1.0, a), window)
             beyond = a * math.log(self.rate) + float(self.mu_squared) * a * (a - 1) / 2
             if self.replaced:

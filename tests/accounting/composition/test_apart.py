@@ -84,6 +84,16 @@ def test_where_not_even_one_release_is_resolved_the_error_stays() -> None:
         (2 * step).epsilon_at("1e-6")
 
 
+@pytest.mark.parametrize("sigma", ["1e-8", "1e-30"])
+def test_noise_that_hides_nothing_on_a_sample(sigma: str) -> None:
+    """Its shift is beyond what moments are planned for, which ended in a RecursionError."""
+    step = dpv.Gaussian(sigma=sigma).poisson_sampled(rate="1/2")
+    one, found = step.epsilon_at("1e-6"), (2 * step).epsilon_at("1e-6")
+    assert one.lower <= found.lower <= found.upper <= 2.001 * one.upper
+    with pytest.raises(NumericalError):
+        (2 * dpv.Gaussian(sigma=sigma).poisson_sampled(rate="1/2", replaced=True)).epsilon_at(1e-6)
+
+
 @pytest.mark.parametrize("epsilon", [1e308, 10**400], ids=["double", "none"])
 def test_an_epsilon_beyond_all_doubles(epsilon: int) -> None:
     """What has no end but the probability to show everything."""
