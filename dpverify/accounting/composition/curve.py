@@ -14,7 +14,8 @@ else a sum of losses that aren't their own reverse may be too low.) Within one d
  - otherwise by inversion, direct where M decays (`_inversion`), between two sums over finitely many
    nodes where it doesn't (`_extremal`);
  - where these are too coarse, by the losses' drops from the largest, on a grid (`_drops`);
- - where a loss is known by its tails alone, between two laws on a lattice (`_grid`);
+ - where a loss is known by its tails alone, or where moments of a sample's loss say little, between
+   two laws on a lattice (`_grid`);
  - where none of these has an answer, by what the parts cost apart (`_apart`).
 
 f falls strictly in ε until it is 0, so two decided signs enclose ε(δ).
@@ -24,7 +25,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -81,6 +83,7 @@ from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.rank_one import NormalRows
 from dpverify.accounting.losses.base import (
+    ExponentialLoss,
     Losses,
     PrivacyLoss,
     Step,
@@ -94,6 +97,7 @@ from dpverify.accounting.losses.base import (
     transforms,
 )
 from dpverify.accounting.losses.poisson_sampled import MixtureLoss
+from dpverify.accounting.losses.smooth_samples import SmoothLoss
 from dpverify.accounting.solve import last_holding
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
@@ -121,10 +125,12 @@ _NEAR = 1e-12  # relative distance at which a search by values of δ ends
 _COARSER = 1.5
 _MOST_TIMES = 2**64
 _FEW_BALLS = 500  # nodes of samples, from which on doubles are tried
+_FEWER_BALLS, _MOST_SMOOTH = 60, 1 << 18  # of many terms each; nodes of these
 _IN_DOUBLES = 1e-10  # relative width of ε by these
 _FEW_NODES = 10_000  # that a sum over samples takes before large losses are split off
 _WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice is tried as well
 _MOST_EPSILON = 2**500
+_SHARP, _ROUNDS = 1e-8, 3  # relative width of ε between two sums, and tries to reach it
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
@@ -283,10 +289,15 @@ class Composed(PrivacyCurve):
 
 
 def _direction(losses: Losses) -> _Direction | GridDirection:
-    if any(isinstance(loss, MixtureLoss) and loss.mixture.replaced for loss, _ in losses):
+    replaced = [isinstance(loss, MixtureLoss) and loss.mixture.replaced for loss, _ in losses]
+    smooth = [isinstance(loss, SmoothLoss) for loss, _ in losses]
+    if any(replaced) or any(smooth):
         require_few([count for _, count in losses])
     known = transforms(losses)
-    return GridDirection(losses=losses) if known is None else _Direction(losses=known)
+    alone = losses[0][1] == len(losses) == 1  # which is known by its tails
+    if known is None or (alone and all(smooth)):
+        return GridDirection(losses=losses)
+    return _Direction(losses=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +312,11 @@ class _Direction:
         ((loss, count), *others) = self.losses
         return (loss, count) if isinstance(loss, MixtureLoss) and not others else None
 
+    @property
+    def is_smooth(self) -> bool:
+        """Whether a loss has a law of which exponential sums and tails are known."""
+        return any(isinstance(loss, SmoothLoss) for loss, _ in self.losses)
+
     def mean_and_deviation(self) -> tuple[float, float]:
         """Of the sum, in doubles, by differences of ln M near 0."""
         step = 1e-4 * min(1.0, *(loss.abscissa for loss, _ in self.losses))
@@ -313,13 +329,13 @@ class _Direction:
 
         (1 − e^{ε − L})₊ is at most e^{c(L − ε)} times its largest ratio to it, c^c/(1 + c)^{1 + c}.
         """
-        sampled = [loss for loss, _ in self.losses if isinstance(loss, MixtureLoss)]
+        sampled = [loss for loss, _ in self.losses if isinstance(loss, ExponentialLoss)]
         if delta <= 0 or not sampled:
             return False
         if self._beyond(eps):
             return self._clearly_beyond(eps)
         c = self._saddle(eps)
-        with ctx.workprec(128):
+        with ctx.workprec(128), suppress(NumericalError):
             for loss in sampled:
                 most = loss.max_loss()
                 if most is not None:  # near it, c would grow without an end
@@ -327,13 +343,20 @@ class _Direction:
             moment = transform(self.losses, [acb(c)])[0].real
             factor = arb(c) ** arb(c) / (1 + arb(c)) ** (1 + arb(c))
             return bool(moment * (-arb(c) * to_arb(eps)).exp() * factor <= to_arb(delta))
+        return False
 
     def _saddle(self, eps: Fraction) -> float:
         return Transform.of(self.losses).saddle(
             lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c)
         )
 
-    def delta_at(self, eps: Fraction) -> Enclosure:
+    def delta_at(self, eps: Fraction, target: Fraction | None = None) -> Enclosure:
+        """Encloses δ(ε), and no more narrowly than what tells it from a target."""
+        if not self.is_smooth:
+            return self._delta_at(eps)
+        return self._or_grid(lambda: self._delta_at(eps), lambda grid: grid.delta_at(eps), target)
+
+    def _delta_at(self, eps: Fraction) -> Enclosure:
         infinity_mass = escaping(self.losses)
         if self._beyond(eps):
             end = Enclosure.of_exact(infinity_mass)
@@ -348,10 +371,28 @@ class _Direction:
             if ball is None:
                 ball = sampled_value(*self.sampled, eps)
             value = Enclosure.of_ball(ball)
-            if value.width > _WIDE:
-                grid = GridDirection(losses=self.losses).delta_at(eps)
-                value = Enclosure(max(value.lower, grid.lower), min(value.upper, grid.upper))
-            return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
+            value = Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
+            return self._or_grid(lambda: value, lambda grid: grid.delta_at(eps))
+        return self._delta_by_sums(c, eps, size)
+
+    def _or_grid(
+        self,
+        find: Callable[[], Enclosure],
+        on_grid: Callable[[GridDirection], Enclosure],
+        target: Fraction | None = None,
+    ) -> Enclosure:
+        """What is found, and what a lattice says where that is nothing, or wide around a target."""
+        try:
+            found = find()
+        except NumericalError:
+            return on_grid(GridDirection(losses=self.losses))
+        if found.width > _WIDE and (target is None or target in found):
+            grid = on_grid(GridDirection(losses=self.losses))
+            found = Enclosure(max(found.lower, grid.lower), min(found.upper, grid.upper))
+        return found
+
+    def _delta_by_sums(self, c: float, eps: Fraction, size: float) -> Enclosure:
+        infinity_mass = escaping(self.losses)
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
                 try:
@@ -381,6 +422,12 @@ class _Direction:
         return Enclosure.of_ball(1 - most).lower if most.is_finite() else 0.0
 
     def epsilon_at(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ)."""
+        if not self.is_smooth:
+            return self._epsilon_at(delta)
+        return self._or_grid(lambda: self._epsilon_at(delta), lambda grid: grid.epsilon_at(delta))
+
+    def _epsilon_at(self, delta: Fraction) -> Enclosure:
         target = delta - escaping(self.losses)
         if target < 0:
             return Enclosure(math.inf, math.inf)
@@ -391,7 +438,7 @@ class _Direction:
         moment = float(log_moment(self.losses, np.array([c]))[0])
         guess = max((moment - math.log(c) - math.log1p(c) - log) / c, 0.0)
         if guess == 0:
-            if Fraction(self.delta_at(Fraction(0)).upper) <= delta:
+            if Fraction(self.delta_at(Fraction(0), delta).upper) <= delta:
                 return Enclosure(0.0, 0.0)
             c = self._saddle(Fraction(0))  # of losses that are small, far from the other one
         ceiling = self._ceiling()
@@ -405,6 +452,16 @@ class _Direction:
                     few.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not few.is_between
                 )
             return found or self._sampled_epsilon(target, guess, ceiling)
+        return self._epsilon_by_sums(delta, c, guess, ceiling)
+
+    def _epsilon_by_sums(
+        self, delta: Fraction, c: float, guess: float, ceiling: float
+    ) -> Enclosure:
+        target = delta - escaping(self.losses)
+        log = _log(target)
+        end = Enclosure(min(self._below_the_end(target), ceiling), ceiling)
+        if end.width <= _NARROW:
+            return end
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
                 sums = _Sums.near(self.losses, c, guess, log, effort)
@@ -412,10 +469,45 @@ class _Direction:
                     sums.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not sums.is_between
                 )
                 if found is not None:
-                    return found
+                    return self._sharper(found, target, ceiling) if sums.is_between else found
                 if sums.is_between:  # more precision is no help
                     break
         return self._by_values(delta, guess, ceiling)
+
+    def _below_the_end(self, target: Fraction) -> float:
+        """A lower bound on ε from the mass p at the largest loss ε₀ of samples alone.
+
+        There f(ε) ≥ p·(1 − e^{ε − ε₀}).
+        """
+        with ctx.workprec(_EFFORTS[0][0]):
+            mass, most = arb(1), most_lost(self.losses)
+            for loss, count in self.losses:
+                mass *= (loss.ratio.top() if isinstance(loss, SmoothLoss) else arb(0)) ** count
+            if most is None or not mass > to_arb(target):
+                return 0.0
+            return max(Enclosure.of_ball(most + (-to_arb(target) / mass).log1p()).lower, 0.0)
+
+    def _sharper(self, found: Enclosure, target: Fraction, ceiling: float) -> Enclosure:
+        """By sums for an ε that is known better, as long as they help."""
+        for _ in range(_ROUNDS):
+            if found.width <= _SHARP:
+                break
+            guess = (found.lower + found.upper) / 2
+            c = self._saddle(Fraction(guess))
+            if math.isfinite(ceiling):
+                c = min(c, 2**53 / ceiling)
+            try:
+                sums = _Sums.near(self.losses, c, guess, _log(target), _EFFORTS[0][1])
+            except NumericalError:
+                break
+            better = root(sums.value, guess, 1 / c, to_arb(target), ceiling, is_exact=False)
+            if better is None:
+                break
+            before = found.width
+            found = Enclosure(max(found.lower, better.lower), min(found.upper, better.upper))
+            if not found.width < before / 2:
+                break
+        return found
 
     def _by_values(self, delta: Fraction, guess: float, ceiling: float) -> Enclosure:
         """By values of δ, each by a sum of its own, where one sum doesn't reach from guess to root.
@@ -464,10 +556,7 @@ class _Direction:
                         break
         except NumericalError:  # too many nodes: the bounds stay
             pass
-        if found.width > _WIDE:
-            grid = GridDirection(losses=self.losses).epsilon_at(target)
-            found = Enclosure(max(found.lower, grid.lower), min(found.upper, grid.upper))
-        return found
+        return self._or_grid(lambda: found, lambda grid: grid.epsilon_at(target))
 
     def _underflows(self, c: float, eps: Fraction) -> bool:
         """Whether f(ε) ≤ P[L > ε] ≤ M(c)e^(−cε) is below all doubles."""
@@ -583,8 +672,12 @@ class _Sums:
     @classmethod
     def _inverted(cls, losses: Transforms, line: Line, eps: float) -> _Sums | None:
         """By balls, but for many nodes of samples where doubles are sharp enough."""
-        if any(isinstance(loss, MixtureLoss) for loss, _ in losses):
-            few = replace(line, most_work=min(line.most_work, _FEW_BALLS * (len(losses) + WORK)))
+        smooth = any(isinstance(loss, SmoothLoss) for loss, _ in losses)
+        if smooth:
+            line = replace(line, most_nodes=min(line.most_nodes, _MOST_SMOOTH))
+        if any(isinstance(loss, ExponentialLoss) for loss, _ in losses):
+            balls = _FEWER_BALLS if smooth else _FEW_BALLS
+            few = replace(line, most_work=min(line.most_work, balls * (len(losses) + WORK)))
             found = invert(losses, PlainKernel(), few)
             if found is not None:
                 return cls(sums=(found,))
@@ -593,6 +686,8 @@ class _Sums:
                 near = doubles.value(arb(eps))
                 if near.rad() <= _IN_DOUBLES * max(line.c * eps, 1.0) * near.lower():
                     return cls(sums=(doubles,))
+            if smooth:  # terms are many
+                return None
         found = invert(losses, PlainKernel(), line)
         return None if found is None else cls(sums=(found,))
 

@@ -67,6 +67,7 @@ from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import FiniteLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss
 from dpverify.accounting.losses.sampled import ReplacedSampleLoss
+from dpverify.accounting.losses.smooth_samples import SmoothReplacedLoss
 from dpverify.accounting.solve import falling_root, lowest
 from dpverify.data.adjacency import AddRemove, Replace
 from dpverify.enclosure import Enclosure, number_string, to_arb
@@ -191,6 +192,8 @@ class PoissonReplaced(PrivacyCurve):
         base = self._known_base()
         if isinstance(base, GaussianLoss) and self.rate < 1:
             return PoissonReplacedLoss(base=base, rate=self.rate)
+        if isinstance(base, LaplaceLoss) and self.rate < 1:
+            return SmoothReplacedLoss(base=base, rate=self.rate)
         if isinstance(base, GaussianLoss | LaplaceLoss):
             return ReplacedSampleLoss(base=base, rate=self.rate)
         pairs = None if base is None else mirrored_pairs(base)

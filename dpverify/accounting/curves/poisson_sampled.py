@@ -35,10 +35,11 @@ from attrs import field, frozen
 from flint import arb, ctx
 
 from dpverify.accounting.losses.base import Log, Losses, TailedLoss, sum_string
-from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import DominatingLoss, FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import SampledLoss
+from dpverify.accounting.losses.smooth_samples import SmoothSampledLoss
 from dpverify.accounting.targets import MOST_DELTA
 from dpverify.data.adjacency import AddRemove
 from dpverify.enclosure import Enclosure, Real, number_string, rational, rational_of, to_arb
@@ -210,6 +211,8 @@ class PoissonSampled(PrivacyCurve):
             return ((PoissonSampledLoss(base=loss, rate=self.rate), 1),)
         pairs = mirrored_pairs(loss)
         if pairs is None:
+            if isinstance(loss, LaplaceLoss | BoundedRangeLoss):
+                return ((SmoothSampledLoss(base=loss, rate=self.rate), 1),)
             return ((SampledLoss(base=loss, rate=self.rate), 1),)
         q, kind = self.rate, finite_kind(loss)
         return ((kind(pairs=[((1 - q) * o + q * p, o) for p, o in pairs]), 1),)

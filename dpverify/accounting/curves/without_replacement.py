@@ -43,6 +43,7 @@ from dpverify.accounting.curves.poisson_sampled import (
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete import DominatingLoss
 from dpverify.accounting.losses.sampled import BatchLoss
+from dpverify.accounting.losses.smooth_samples import Noise, SmoothBatchLoss
 from dpverify.data.adjacency import Adjacency, Record, Replace
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, require
@@ -134,6 +135,8 @@ class SampledWithoutReplacement(PrivacyCurve):
         loss = single_loss(self.curve)
         pairs = mirrored_pairs(loss)
         if pairs is None:
+            if isinstance(loss, Noise):
+                return ((SmoothBatchLoss(base=loss, rate=self.rate), 1),)
             return ((BatchLoss(base=loss, rate=self.rate), 1),)
         q = self.rate
         above = [((1 - q) * o + q * p, o) for p, o in pairs if p > o]

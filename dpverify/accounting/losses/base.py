@@ -31,6 +31,7 @@ __all__ = [
     "Characteristic",
     "Doubles",
     "EvenHeights",
+    "ExponentialLoss",
     "Log",
     "Losses",
     "PrivacyLoss",
@@ -56,7 +57,9 @@ Characteristic = tuple[NDArray[np.complex128], Doubles]
 ROUND_OFF = 2.0**-48
 """32u: eight roundings of 4u each."""
 _SHOWN = 6  # terms of a sum
-_TOGETHER = 48  # terms of a product of matrices
+_MOST_HELD = 1 << 20  # numbers at once
+_TOGETHER = 24  # terms of a product of matrices, which is so small that it takes one thread
+_IN_ALL = 1e-18  # share that terms left out may make
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +148,10 @@ def sum_error(
 
     An angle errs by at most 9u·|x|y, also as a sum of two, a term by less than 32u, and a sum of k
     products, in any order, by ku in each part (Higham 2002, section 3.1). Products are added up for
-    `_TOGETHER` complex terms, of two each, and then these sums: fewer than 3(96 + n/48)u in all.
+    `_TOGETHER` complex terms, of two each, and then these sums: fewer than 3(48 + n/24)u in all.
     """
     sizes = np.abs(weights)
-    off = (8 + 9 + len(places) / 480) * float(sizes.sum())
+    off = (8 + 5 + len(places) / 240) * float(sizes.sum())
     bound: Doubles = ROUND_OFF * (off + float(sizes @ np.abs(places)) * y)
     return bound
 
@@ -219,6 +222,44 @@ class TransformedLoss(PrivacyLoss, ABC):
     def reverse(self) -> TransformedLoss:
         """The law with the pair exchanged."""
         return self
+
+
+class ExponentialLoss(TransformedLoss, ABC):
+    """A law of which M is Σ w·e^{iyx} along a line, of places x with Im x ≥ 0."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def exponentials(
+        self, c: float, most: float
+    ) -> tuple[NDArray[np.complex128], NDArray[np.complex128], float]:
+        """Weights over M(c), places, and what M(c + iy)/M(c) is off by for 0 ≤ y ≤ `most`."""
+
+    def characteristic(self, c: float, y: Doubles) -> Characteristic:
+        """The sum, in blocks; the modulus of each term is at most its weight's."""
+        weights, places, error = self._terms(c, y)
+        values = np.empty(y.shape, dtype=np.complex128)
+        rows = max(_MOST_HELD // max(len(places), 1), 1)
+        for first in range(0, len(y), rows):
+            part = np.exp(1j * y[first : first + rows, None] * places)
+            values[first : first + rows] = (part * weights).sum(axis=1)
+        return values, sum_error(weights, places, y) + error
+
+    def characteristic_along(self, c: float, heights: EvenHeights) -> Characteristic:
+        """The same as a product of matrices."""
+        weights, places, error = self._terms(c, heights.y)
+        values, off = heights.sum(weights, places)
+        return values, off + error
+
+    def _terms(
+        self, c: float, y: Doubles
+    ) -> tuple[NDArray[np.complex128], NDArray[np.complex128], float]:
+        """Those that matter at some of these heights; the others are part of the error."""
+        weights, places, error = self.exponentials(c, float(y.max(initial=0.0)))
+        sizes = np.abs(weights) * np.exp(-y.min(initial=math.inf) * places.imag)
+        left_out = sizes <= _IN_ALL / len(sizes)
+        off = float(sizes[left_out].sum()) * (1 + ROUND_OFF * len(sizes)) + error
+        return weights[~left_out], places[~left_out], off
 
 
 class TailedLoss(PrivacyLoss, ABC):

@@ -28,12 +28,9 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.losses._normal_mixture import NormalMixture, PowerIntegral
 from dpverify.accounting.losses.base import (
-    Characteristic,
     Doubles,
-    EvenHeights,
+    ExponentialLoss,
     TailedLoss,
-    TransformedLoss,
-    sum_error,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.sampled import ReplacedSampleLoss, sampled_tails
@@ -45,10 +42,9 @@ __all__ = ["BULGE", "MixtureLoss", "PoissonReplacedLoss", "PoissonSampledLoss"]
 
 BULGE = 2.0
 """Of sums in doubles (`PowerIntegral.of`)."""
-_BLOCK = 1 << 20  # numbers that are held at once
 
 
-class MixtureLoss(TransformedLoss, TailedLoss):
+class MixtureLoss(ExponentialLoss, TailedLoss):
     """What is known by the powers of a `NormalMixture`."""
 
     __slots__ = ()
@@ -88,24 +84,13 @@ class MixtureLoss(TransformedLoss, TailedLoss):
         """Ln M(c)."""
         return self.mixture.log_moments(-c if self.added else 1 + c)
 
-    def characteristic(self, c: float, y: Doubles) -> Characteristic:
-        """The sum on the shifted line; the modulus of each term is at most its weight's."""
+    def exponentials(
+        self, c: float, most: float
+    ) -> tuple[NDArray[np.complex128], NDArray[np.complex128], float]:
+        """The sum on the shifted line, which serves every y; of the record added its conjugate."""
+        del most
         weights, logs, error = _line(self, c)
-        values = np.empty(y.shape, dtype=np.complex128)
-        rows = max(_BLOCK // len(logs), 1)
-        for first in range(0, len(y), rows):
-            part = np.exp(1j * y[first : first + rows, None] * logs)
-            values[first : first + rows] = (part * weights).sum(axis=1)
-        return self._within(values, sum_error(weights, logs, y) + error)
-
-    def characteristic_along(self, c: float, heights: EvenHeights) -> Characteristic:
-        """The same as a product of matrices."""
-        weights, logs, error = _line(self, c)
-        values, off = heights.sum(weights, logs)
-        return self._within(values, off + error)
-
-    def _within(self, values: NDArray[np.complex128], off: Doubles) -> Characteristic:
-        return (values.conj() if self.added else values), off
+        return (weights.conj(), -logs.conj(), error) if self.added else (weights, logs, error)
 
     def envelope(self, c: float, y: float) -> float:
         """Every term on the shifted line falls with y."""

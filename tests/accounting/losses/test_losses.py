@@ -34,6 +34,11 @@ from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, Pois
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.accounting.losses.shuffled import ShuffledLoss
+from dpverify.accounting.losses.smooth_samples import (
+    SmoothBatchLoss,
+    SmoothReplacedLoss,
+    SmoothSampledLoss,
+)
 from dpverify.enclosure import SquareRoot, to_arb
 from dpverify.errors import NumericalError, ParameterError
 
@@ -66,6 +71,11 @@ LAWS: list[TransformedLoss] = [
     PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1, 4)), rate=F(3, 4), added=True),
     PoissonReplacedLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 10)),
     PoissonReplacedLoss(base=GaussianLoss(mu_squared=F(4)), rate=F(9, 10)),
+    SmoothSampledLoss(base=LaplaceLoss(shift=F(3, 2)), rate=F(1, 10)),
+    SmoothSampledLoss(base=BoundedRangeLoss(epsilon=F(1)), rate=F(9, 10), added=True),
+    SmoothBatchLoss(base=LaplaceLoss(shift=F(5)), rate=F(1, 100)),
+    SmoothBatchLoss(base=GaussianLoss(mu_squared=F(1, 2)), rate=F(1, 2)),
+    SmoothReplacedLoss(base=LaplaceLoss(shift=F(1, 3)), rate=F(1, 4)),
 ]
 
 
