@@ -7,11 +7,13 @@ of doubles (or integers) it is computed exactly: ℓ1 as a rational, ℓ2 as the
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 import scipy
+from numpy.exceptions import ComplexWarning
 from numpy.typing import NDArray
 
 from dpverify.data.domain import is_sparse
@@ -42,7 +44,7 @@ def largest_row_norm(matrix: Matrix, norm: Literal[1, 2]) -> Exact:
     Raises
     ------
     RecordsError
-        If the matrix is empty, not two-dimensional, or holds NaN or infinities.
+        If the matrix is empty, not two-dimensional, or holds NaN, infinities or what is no double.
     ParameterError
         If the norm is neither 1 nor 2.
 
@@ -70,18 +72,21 @@ def largest_row_norm(matrix: Matrix, norm: Literal[1, 2]) -> Exact:
 
 
 def _checked(matrix: Any) -> Any:
-    if is_sparse(matrix):
-        rows: Any = scipy.sparse.csr_array(matrix).astype(np.float64)
-        values = rows.data
-    else:
-        try:
-            rows = values = np.asarray(matrix, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise RecordsError(f"a projection must hold numbers: {error}.") from None
+    sparse = is_sparse(matrix)
+    try:
+        given: Any = scipy.sparse.csr_array(matrix) if sparse else np.asarray(matrix)
+        with warnings.catch_warnings(action="ignore", category=ComplexWarning):
+            rows = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise RecordsError(f"a projection must hold numbers: {error}.") from None
+    held, values = (given.data, rows.data) if sparse else (given, rows)
+    if held.dtype.kind not in "biuf" or held.dtype.itemsize > values.dtype.itemsize:
+        lost = np.count_nonzero(values != held)
+        if lost:
+            raise RecordsError(f"a projection must hold doubles, and {lost} of its values aren't.")
     if rows.ndim != 2 or 0 in rows.shape:
         raise RecordsError(f"a projection of shape {rows.shape} must be a matrix that isn't empty.")
-    given = matrix.data if is_sparse(matrix) else np.asarray(matrix)
-    if given.dtype.kind in "iu" and given.size and _reach(given) > 2**53:
+    if held.dtype.kind in "iu" and held.size and _reach(held) > 2**53:
         raise RecordsError("a projection of integers beyond 2**53 doesn't fit into exact doubles.")
     if not np.isfinite(values).all():
         raise RecordsError("a projection must hold finite numbers, and this one doesn't.")

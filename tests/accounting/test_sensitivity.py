@@ -54,8 +54,34 @@ def test_integers_are_exact_or_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    "entry",
+    [1j, Fraction(1, 3), 2**70 + 1, "0.1", None, np.longdouble(1) + np.longdouble(2) ** -60],
+)
+def test_what_a_double_would_round_is_refused(entry: Any) -> None:
+    """Downwards, say, and of a complex number to its real part, 0."""
+    with pytest.raises(RecordsError, match="must hold doubles"):
+        largest_row_norm(np.array([[entry, 0]]), 1)
+    if isinstance(entry, complex):
+        with pytest.raises(RecordsError, match="must hold doubles"):
+            largest_row_norm(sparse.csr_array(np.array([[entry, 0]])), 1)
+
+
+def test_what_a_double_holds_may_be_of_any_type() -> None:
+    for entry in (Fraction(5, 4), np.float32(1.25), np.longdouble(1.25), 1.25 + 0j):
+        assert largest_row_norm(np.array([[entry]]), 1) == Fraction(5, 4)
+
+
+@pytest.mark.parametrize(
     "matrix",
-    [np.zeros((0, 3)), np.zeros((3, 0)), np.zeros(3), [["a"]], [[math.nan]], [[math.inf, 1.0]]],
+    [
+        np.zeros((0, 3)),
+        np.zeros((3, 0)),
+        np.zeros(3),
+        [["a"]],
+        [[1], [1, 2]],
+        [[math.nan]],
+        [[math.inf, 1.0]],
+    ],
 )
 def test_what_is_no_projection_is_refused(matrix: Any) -> None:
     with pytest.raises(RecordsError, match="a projection"):

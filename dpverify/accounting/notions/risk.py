@@ -13,7 +13,9 @@ the total variation distance.
 1 − π + π·δ(ln y): without the release it is 1 − π. If π > 1/2 the two change places. What is
 missing to 1 is the Bayes risk.
 
-**True positive rate** at a false positive rate: see `attacker_rates`.
+**True positive rate** at a false positive rate: the largest that the curve allows, see
+`attacker_rates`. A pair of laws reaches it where it is its own mirror image, and may else reach
+less, as the curve is of both orders.
 
 **Belief.** After an output of loss L = ln p/q, the probability of P is 1/(1 + e^{−L}(1 − π)/π). The
 loss is at most ε(0) where that is finite. Otherwise, for ε′ < ε,
@@ -123,7 +125,12 @@ class Risk:
         return Enclosure(ends[0].lower, ends[1].upper, "lower")
 
     def tpr_at(self, fpr: Real) -> Enclosure:
-        """Encloses the largest true positive rate at a false positive rate in (0, 1)."""
+        """Encloses the largest true positive rate that the curve allows at a false positive rate.
+
+        Parameters
+        ----------
+        fpr : in (0, 1)
+        """
         return trade_off(self.curve, fpr)
 
     def posterior_at(self, failure: Real = 0) -> float:
