@@ -435,8 +435,8 @@ def to_adjacency(value: Adjacency | None) -> Adjacency | None:
 
 
 def group_adjacency(one: Adjacency | None, size: int) -> Adjacency | None:
-    """That of up to so many changes, where that of one is known."""
-    return None if one is None else Group(one, size)
+    """That of up to so many changes; of one that wasn't said, several don't add up with one."""
+    return None if one is None and size == 1 else Group(one, size)
 
 
 def common_adjacency(adjacencies: Sequence[_Adjacent]) -> _Adjacent:

@@ -21,20 +21,20 @@ class Group:
 
     Parameters
     ----------
-    one : the adjacency of one change
+    one : the adjacency of one change; None where it wasn't said
     size : how many changes
     """
 
-    one: Adjacency
+    one: Adjacency | None
     size: int = field(converter=to_count)
 
     @property
     def unit(self) -> str:
         """The unit of privacy in words."""
-        return f"{self.one.unit}: up to {self.size} such changes"
+        return f"{self.one.unit if self.one else 'one change'}: up to {self.size} such changes"
 
     def relates(self, records: Any, neighbour: Any, /) -> bool:
         """Whether they are one change apart or equal; refused for any others."""
-        near = self.one.relates(records, neighbour)
+        near = self.one is not None and self.one.relates(records, neighbour)
         require(near, "adjacency", self.unit, "one that is decided from all changes at once")
         return True

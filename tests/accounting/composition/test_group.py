@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import dpverify as dpv
 from dpverify.accounting.composition.group import GroupBound
+from dpverify.accounting.composition.parallel import parallel
 from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.notions.fdp import FiniteTradeOff
 from dpverify.data.adjacency import Attribute, Group, Record
@@ -41,11 +43,14 @@ def test_the_bound_attains_what_is_exact(curve: dpv.PrivacyCurve, size: int) -> 
 
 
 def test_groups_of_noise_are_noise_against_more() -> None:
-    assert dpv.Gaussian(sigma=4, sensitivity=2).group(3) == dpv.Gaussian(sigma=4, sensitivity=6)
-    assert dpv.Laplace(scale=10).group(3) == dpv.Laplace(scale=10, sensitivity=3)
-    assert dpv.DiscreteGaussian(sigma=4).group(3) == dpv.DiscreteGaussian(sigma=4, sensitivity=3)
+    three = Group(None, 3)
+    large = dpv.Gaussian(sigma=4, sensitivity=6, adjacency=three)
+    assert dpv.Gaussian(sigma=4, sensitivity=2).group(3) == large
+    assert dpv.Laplace(scale=10).group(3) == dpv.Laplace(scale=10, sensitivity=3, adjacency=three)
+    whole = dpv.DiscreteGaussian(sigma=4, sensitivity=3, adjacency=three)
+    assert dpv.DiscreteGaussian(sigma=4).group(3) == whole
     coin = dpv.RandomizedResponse(keep="0.75", positions=2)
-    assert coin.group(3) == dpv.RandomizedResponse(keep="0.75", positions=6)
+    assert coin.group(3) == dpv.RandomizedResponse(keep="0.75", positions=6, adjacency=three)
     assert (4 * dpv.Gaussian(sigma=4)).group(3).delta_at(1) == dpv.Gaussian(
         sigma=4, sensitivity=6
     ).delta_at(1)
@@ -157,6 +162,37 @@ def test_whom_it_protects() -> None:
     assert Group(Record(), 2).relates([[1.0]], [[2.0]])
     with pytest.raises(ParameterError, match="from all changes at once"):
         Group(Record(), 2).relates([[1.0], [2.0]], [[2.0], [3.0]])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda pair, one: pair + one,
+        lambda pair, one: one + 4 * pair,
+        lambda pair, one: parallel(pair, pair),
+        lambda pair, one: pair.poisson_sampled(rate=0.5),
+        lambda pair, one: pair.sampled_without_replacement(size=1, out_of=2),
+        lambda pair, one: pair.shuffled(users=9),
+        lambda pair, one: dpv.curves.PartitionSelection(
+            noise=dpv.Gaussian(sigma=1).group(2), threshold=9
+        ),
+    ],
+)
+@pytest.mark.parametrize("curve", [dpv.Laplace(scale=1), dpv.Laplace(scale=1) * 2], ids=str)
+def test_a_group_is_none_of_one_change(
+    curve: dpv.PrivacyCurve, use: Callable[[Any, dpv.PrivacyCurve], object]
+) -> None:
+    """Though it wasn't said whom the curve protects: two of a group have two coins, say."""
+    pair = dpv.DiscreteGaussian(sigma=1).group(2)
+    assert pair.unit == "one change: up to 2 such changes"
+    assert (pair + pair).unit == pair.unit
+    assert dpv.Laplace(scale=1).group(1) == dpv.Laplace(scale=1)
+    with pytest.raises(ParameterError, match=r"^(adjacency|noise)="):
+        use(pair, curve)
+    budget = dpv.Budget(epsilon=99, delta="1e-6", composition="zcdp")
+    budget.spend(pair)
+    with pytest.raises(ParameterError, match=r"^unit=unknown"):
+        budget.spend(curve)
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, "many", 1001])
