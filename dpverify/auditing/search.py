@@ -399,6 +399,6 @@ def _distances(own: NDArray[Any], other: NDArray[Any]) -> tuple[float, float]:
     with np.errstate(all="ignore"):  # an infinite output, or one that never changes
         apart = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
         spread = np.sqrt(sides[0].var(axis=0) + sides[1].var(axis=0))
-        distances = np.nan_to_num(apart / spread, nan=0.0, posinf=_NEVER)
+        distances = np.minimum(np.nan_to_num(apart / spread, nan=0.0), _NEVER)
     by_luck = np.count_nonzero(spread > 0) / max(len(own) - 2, 1)
     return float(distances.max(initial=0.0)), float((distances**2).sum() - by_luck)

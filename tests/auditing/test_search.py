@@ -178,6 +178,14 @@ def test_few_draws_tell_many_small_differences_from_one() -> None:
     assert max(ranks) <= 1
 
 
+@pytest.mark.parametrize("large", [1e100, 1e300, np.inf])
+def test_outputs_of_any_size_are_compared(large: float) -> None:
+    """Numpy's warnings are errors here."""
+    farthest, apart = module._distances(np.full((2, 1), large), np.array([[0.0], [1e-100]]))
+    assert 0 < farthest <= module._NEVER
+    assert 0 < apart <= module._NEVER**2
+
+
 def test_a_search_is_the_same_each_time_and_with_workers() -> None:
     mechanism: Any = of(sharp_beyond_four)
     first, second = (
