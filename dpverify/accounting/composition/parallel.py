@@ -30,6 +30,7 @@ from dpverify.data.adjacency import (
     L2,
     AddRemove,
     Adjacency,
+    Edge,
     Group,
     LInf,
     Permutation,
@@ -41,7 +42,7 @@ from dpverify.guarantee import PrivacyCurve, check_no_draw, common_adjacency
 
 __all__ = ["Parallel", "parallel"]
 
-_SEVERAL = AddRemove | Replace | Group | Permutation | L2 | LInf  # may change several parts
+_SEVERAL = AddRemove | Replace | Group | Permutation | L2 | LInf | Edge  # may change several parts
 
 
 def parallel(*curves: PrivacyCurve) -> PrivacyCurve:

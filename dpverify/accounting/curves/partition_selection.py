@@ -63,7 +63,7 @@ class PartitionSelection(PrivacyCurve):
         is how much a person adds to it at most
     threshold : T, which the noisy count has to reach; exact
     groups : m, how many one person is in at most
-    adjacency : whom it protects
+    adjacency : whom it protects: one row, added or removed, or all rows of a user
 
     Examples
     --------
@@ -76,7 +76,11 @@ class PartitionSelection(PrivacyCurve):
     noise: Gaussian | Laplace | DiscreteLaplace
     threshold: Fraction = field(converter=to_rational)
     groups: int = field(default=1, converter=to_count)
-    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
+    adjacency: Adjacency | None = field(converter=to_adjacency)
+
+    @adjacency.default
+    def _(self) -> Adjacency:
+        return getattr(self.noise, "adjacency", None) or AddRemove()
 
     def __attrs_post_init__(self) -> None:
         for known in (self.adjacency, getattr(self.noise, "adjacency", None)):

@@ -10,6 +10,7 @@ from dpverify.data.adjacency import (
     L2,
     AddRemove,
     Adjacency,
+    Edge,
     Group,
     LInf,
     Permutation,
@@ -63,6 +64,7 @@ def test_a_part_that_dominates_composes() -> None:
         Permutation(),
         LInf(radius=1),
         L2(radius=1),
+        Edge(weight=1),
     ],
 )
 def test_neighbours_in_several_parts_are_refused(adjacency: Adjacency) -> None:

@@ -604,6 +604,13 @@ def test_thresholds_are_for_one_who_comes_or_goes() -> None:
             make(noise=noise, threshold=9, adjacency=other)
         with pytest.raises(ParameterError, match=r"^adjacency=.* added or removed"):
             make(noise=evolve(noise, adjacency=other), threshold=9)
+    unsaid = make(noise=noise, threshold=40)
+    assert unsaid.adjacency == dpv.AddRemove()
+    assert make(noise=evolve(noise, adjacency=ONE[1]), threshold=9).adjacency == ONE[1]
+    # Whoever is replaced moves two counts, and the batch's curve would be that of one.
+    assert (2 * noise).delta_at("0.2").lower > unsaid.delta_at("0.2").upper
+    with pytest.raises(ParameterError, match=r"^adjacency=.* replaced"):
+        unsaid.sampled_without_replacement(size=1, out_of=1)
 
 
 @pytest.mark.parametrize("replaced", [False, True])
