@@ -39,6 +39,7 @@ from dpverify_mechanisms.projections.independent import (
 from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
 from dpverify_mechanisms.projections.sjlt import SJLT, DKSProjection
 from dpverify_mechanisms.sign.sketch import SignSketch
+from tests.helpers.cases import CASES, made
 from tests.helpers.profiles import day_and_night
 from tests.oracle.test_min_hash_exhaustive import RESPONSE, Setup, law, mechanism, pairs, sketches
 
@@ -183,13 +184,28 @@ def test_what_is_realised_for_one_is_not_averaged_over_for_another() -> None:
         GaussianProjection(p=8, k=4, seed=1),
         **{name: SIGNS[name] for name in ("epsilon", "delta", "domain", "adjacency")},
     )
-    orders: tuple[list[Any], ...] = ([noisy, signs()], [signs(), noisy])
-    for order in orders:
-        with pytest.raises(ParameterError, match="either averaged over or realised"):
-            compose(*order)
+    realised = evolve(signs(), least_norm=None)
+    for one in (noisy, realised):
+        orders: tuple[list[Any], ...] = ([one, signs()], [signs(), one])
+        for order in orders:
+            with pytest.raises(ParameterError, match="either averaged over or realised"):
+                compose(*order)
     assert compose(noisy, signs(seed=2)).given == ("gaussian projections of seed 1",)
     # With the noise before the projection the matrix plays no part.
     assert compose(evolve(noisy, at="input"), signs()).draws
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_claim_of_realised_numbers_names_what_was_realised(case: str) -> None:
+    """Whoever has another curve for another seed, though all else is the same."""
+    mechanism: Any = made(case)
+    drawn: Any = getattr(mechanism, "projection", None)
+    if not hasattr(drawn, "seed"):
+        return
+    others = (evolve(mechanism, projection=evolve(drawn, seed=seed)) for seed in range(8))
+    own = mechanism.guarantee()
+    if any(other.privacy() != own.curve for other in others):
+        assert drawn.source in own.given
 
 
 def test_tables_may_overlap_with_any_others() -> None:

@@ -249,6 +249,7 @@ class SignSketch(RandomizedSigns):
             theorem=self.rule.theorem,
             notion=self.rule.notion,
             assumptions=self.rule.assumptions,
+            given=(self.projection.source,),
             statements=self.rule.statements,
         )
 
