@@ -23,7 +23,7 @@ from dpverify.catalogue import family_of, mechanism
 from dpverify.data.adjacency import Adjacency, Attribute, Items
 from dpverify.data.domain import Box, Domain, Sets, is_sparse
 from dpverify.errors import ParameterError, extra, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import Guarantee, PrivacyCurve
 
 with extra("audit", "PrivateSketch"):
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -156,7 +156,7 @@ released before, or stand here twice. It spends 2 once more for each.
                 stacklevel=2,
             )
         digests = self._released.digests(self._domain().admit(X))
-        before = self._released.count(digests, self.mechanism_.privacy(), again=self.again)
+        before = self._released.count(digests, self.mechanism_.guarantee(), again=self.again)
         if before and not self.again:
             raise ParameterError(
                 "again",
@@ -182,7 +182,7 @@ released before, or stand here twice. It spends 2 once more for each.
         """
         check_is_fitted(self)
         costs = self._released.costs()
-        return compose(*costs) if costs else ApproxDP(epsilon=0)
+        return compose(*costs, same_records=True).curve if costs else ApproxDP(epsilon=0)
 
     def _domain(self) -> Domain:
         return Box(0, 1, outside="clip") if self.domain is None else self.domain
@@ -210,13 +210,13 @@ class _Released:
     Rows that a domain doesn't tell apart, or single precision, have one digest.
     """
 
-    def __init__(self, before: Sequence[PrivacyCurve] = ()) -> None:
+    def __init__(self, before: Sequence[Guarantee] = ()) -> None:
         self.before = before
         self.key = secrets.token_bytes(32)
-        self.times: defaultdict[PrivacyCurve, Counter[bytes]] = defaultdict(Counter)
+        self.times: defaultdict[Guarantee, Counter[bytes]] = defaultdict(Counter)
         self.lock = threading.Lock()
 
-    def count(self, digests: Sequence[bytes], curve: PrivacyCurve, *, again: bool) -> int:
+    def count(self, digests: Sequence[bytes], cost: Guarantee, *, again: bool) -> int:
         """Count a release of these rows, before it is drawn, if each is its first or `again`.
 
         Returns how many of them were released before, or stand here twice.
@@ -225,14 +225,14 @@ class _Released:
             new = {d for d in digests if not any(d in known for known in self.times.values())}
             before = len(digests) - len(new)
             if again or not before:
-                self.times[curve].update(digests)
+                self.times[cost].update(digests)
         return before
 
-    def costs(self) -> list[PrivacyCurve]:
-        """What the row that was released most often cost at each curve, and copies before."""
+    def costs(self) -> list[Guarantee]:
+        """What the row that was released most often cost at each guarantee, and copies before."""
         with self.lock:
-            most = {curve: max(times.values()) for curve, times in self.times.items() if times}
-        return [*self.before, *(n * curve if n > 1 else curve for curve, n in most.items())]
+            most = {cost: max(times.values()) for cost, times in self.times.items() if times}
+        return [*self.before, *(cost for cost, n in most.items() for _ in range(n))]
 
     def digests(self, rows: Any) -> list[bytes]:
         """One of each row."""

@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import dpverify as dpv
 from dpverify.errors import ParameterError
+from dpverify.guarantee import Draw
 from dpverify.sklearn import PrivateSketch
 
 ROWS = np.random.default_rng(1).random((12, 6))
@@ -61,7 +63,7 @@ def test_of_threads_at_once_one_releases() -> None:
     release, ready = sketch.mechanism_.release, threading.Barrier(2)
 
     class Slow:
-        privacy, step = sketch.mechanism_.privacy, sketch.mechanism_.step
+        guarantee, step = sketch.mechanism_.guarantee, sketch.mechanism_.step
 
         def release(self, rows: Any) -> Any:
             with suppress(threading.BrokenBarrierError):
@@ -155,6 +157,31 @@ def test_every_kind_of_sketch(settings: Any, width: int, values: set[float] | No
     assert released.shape == (12, width)
     assert len(sketch.get_feature_names_out()) == width
     assert values is None or set(np.unique(released)) <= values
+
+
+OTHER = Draw(source="another seed", realised="other functions")
+
+
+def test_releases_on_one_draw_of_hashes_cost_more_than_on_two() -> None:
+    sketch = PrivateSketch(
+        "rr-min-hash",
+        k=8,
+        epsilon=2,
+        delta=1e-3,
+        domain=dpv.Sets(min_size=3),
+        parameters={"buckets": 4},
+        again=True,
+    )
+    sets = np.eye(6, 12) + np.eye(6, 12, 2) + np.eye(6, 12, 4)
+    sketch.fit_transform(sets)
+    once = sketch.spent().epsilon_at(1e-3)
+    assert once.upper == sketch.mechanism_.privacy().epsilon_at(1e-3).upper
+    sketch.transform(sets)
+    one = sketch.mechanism_.guarantee()
+    both = dpv.compose(one, one, same_records=True).curve.epsilon_at(1e-3)
+    apart = dpv.compose(one, replace(one, draws=(OTHER,))).curve.epsilon_at(1e-3)
+    assert sketch.spent().epsilon_at(1e-3) == both
+    assert both.lower > apart.upper
 
 
 def test_released_values_are_in_the_records_unit() -> None:
