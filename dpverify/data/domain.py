@@ -202,7 +202,8 @@ class Ball:
                 f'{float(self.radius)}. Declare a larger radius, or set outside = "clip".',
                 record=int(far[0]),
             )
-        factor = np.minimum(1.0, float(self.radius) / np.maximum(norms, limit / 2))
+        # What others are decides nothing: a record up to the limit stays, whoever is beyond it.
+        factor = np.where(norms <= limit, 1.0, float(self.radius) / np.maximum(norms, limit))
         if is_sparse(x):
             return _with_values(x, x.data * np.repeat(factor, np.diff(x.indptr)))
         return x * factor[:, None]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from dpverify.data.adjacency import Attribute
-from dpverify.data.domain import Ball, Box, Sets, Vectors
+from dpverify.data.domain import Ball, Box, Sets, Vectors, dense
 from dpverify.errors import ParameterError, RecordsError
 from dpverify_mechanisms.linear.sketch import LinearSketch
 
@@ -30,6 +32,25 @@ def test_entries_of_one_place_are_added_up_before_anything_is_decided() -> None:
         Sets().admit(in_parts(1.0, 2))
     with pytest.raises(RecordsError, match=r"norm 2\.0"):
         Ball(radius=Fraction(1)).admit(in_parts(0.5, 4))
+
+
+BELOW, ABOVE = [0.6, 0.8 * (1 + 2.0**-25)], [0.6, 0.8 * (1 + 2.0**-20)]
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+@pytest.mark.parametrize(
+    "domain",
+    [Box(low=-1, high=1, outside="clip"), Ball(radius=1, outside="clip")],
+    ids=str,
+)
+def test_a_record_is_admitted_as_it_is_alone(domain: Vectors, kind: Callable[..., Any]) -> None:
+    """Norms up to the limit of a ball, a little above its radius, and others beyond it."""
+    rows = [[0.6, 0.2], BELOW, ABOVE, [0.0, 5.0], [-1e100, 3.0], [0.0, 0.0]]
+    alone = [dense(domain.admit(kind([row]))) for row in rows]
+    for number, row in enumerate(rows):
+        for other in rows:
+            both = dense(domain.admit(kind([row, other])))
+            assert both[0].tolist() == alone[number][0].tolist()
 
 
 def test_parts_are_not_rounded_one_by_one() -> None:
