@@ -6,9 +6,9 @@ audit hooks tell of files, processes, connections and the environment, also wher
 release starts does it. Such a hook stays for good: ours is installed with the first watched
 release, and looks at nothing while none is watched. What is printed is read from `sys.stdout`,
 `sys.stderr` and the descriptors below them, where libraries of other languages write; what is
-written, from the files once the release is over. Unseen stays what a variable of a module keeps,
-what goes to a file that was open before or is still open, and what a thread does that ran before or
-goes on after the release.
+written, from the files once the release is over; and log records as they are handled, wherever
+they go. Unseen stays what a variable of a module keeps, what else goes to a file that was open
+before or is still open, and what a thread does that ran before or goes on after the release.
 
 **Dependence.** Noise may be printed, and what is printed may then differ from release to release.
 But a word, a number, a path or a host that is the same in all watched releases of one side, and
@@ -19,6 +19,7 @@ alone; the audit is inconclusive.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -304,7 +305,7 @@ def _watching() -> Iterator[_Effects]:
     )
     # Entered anew, it shows again a warning that Python shows once, if the filters let it pass.
     with _ALONE, warnings.catch_warnings(), tempfile.TemporaryFile() as printed:
-        with _printing_to(printed):
+        with _printing_to(printed), _logging_to(effects):
             _watch.effects = effects
             try:
                 yield effects
@@ -313,6 +314,25 @@ def _watching() -> Iterator[_Effects]:
         effects.read()
         printed.seek(0)
         effects.text = printed.read(_READ).decode(errors="replace")
+
+
+@contextmanager
+def _logging_to(effects: _Effects) -> Iterator[None]:
+    """Note what is logged, also where that goes to a file which was open before."""
+    handle = logging.Logger.handle
+
+    def noted(self: logging.Logger, record: logging.LogRecord) -> None:
+        if _watch.effects is effects and threading.get_ident() not in effects.others:
+            with suppress(Exception):  # a message that can't be made
+                effects.written += f"{record.getMessage()}\n"[:_READ]
+                effects.events.append(("logs to", escaped(record.name)))
+        handle(self, record)
+
+    logging.Logger.handle = noted  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        logging.Logger.handle = handle  # type: ignore[method-assign]
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import subprocess
@@ -22,6 +23,9 @@ from dpverify.auditing.side_effects import SideEffects, side_effects
 from dpverify.auditing.targets.encoded import Encoded
 from dpverify.auditing.targets.functions import adapt
 
+LOG = logging.getLogger("its own")
+LOG.propagate = False
+LOG.addHandler(logging.NullHandler())  # as one whose file is open
 PAIR = dpv.Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 
 
@@ -208,13 +212,17 @@ def leaks_elsewhere(data: Any, rng: Any) -> None:
     os.chdir(here)
 
 
+def leaks_into_the_log(data: Any, rng: Any) -> None:
+    LOG.warning("%d rows, noisy %s", int(data.sum()), rng.laplace())
+
+
 def leaks_by_its_place(data: Any, rng: Any) -> None:
     os.chdir("." if data.sum() > 0.5 else "..")
 
 
 LEAKS = [leaks_a_number, leaks_a_word, leaks_a_file, leaks_a_warning, leaks_into_a_file]
 LEAKS += [leaks_by_renaming, leaks_by_a_thread, leaks_into_the_environment]
-LEAKS += [leaks_elsewhere, leaks_by_its_place]
+LEAKS += [leaks_elsewhere, leaks_by_its_place, leaks_into_the_log]
 
 
 @pytest.mark.filterwarnings("default")
@@ -235,6 +243,15 @@ def test_what_depends_on_the_data_is_not_counted_as_private(
     assert "shape=" not in report.failed[0]  # of our own arrays
     assert report.notes == tuple(report.to_dict()["notes"])
     assert f"not audited: {report.notes[0]}" in str(report)
+
+
+def test_noise_in_a_log_is_no_leak() -> None:
+    def logs(data: Any, rng: Any) -> None:
+        LOG.warning("noisy %s", data.sum() + rng.laplace())
+        LOG.info("not shown: %s", data.sum())
+        LOG.warning("%d", "no number")
+
+    assert watched(logs) == SideEffects(("named logs to its own.",))
 
 
 def test_noise_in_a_file_is_no_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
