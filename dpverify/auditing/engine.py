@@ -79,7 +79,7 @@ from dpverify.auditing.replay import attack_code, audit_code, names_own
 from dpverify.auditing.report import Report
 from dpverify.auditing.search import Searched, search
 from dpverify.auditing.settings import KINDS, OMITTABLE, AuditKind, Omittable
-from dpverify.auditing.side_effects import side_effects
+from dpverify.auditing.side_effects import made_alike, side_effects
 from dpverify.auditing.spaces.base import Space
 from dpverify.auditing.statistics.power import shares
 from dpverify.auditing.targets.pairs import known_pairs, space_of
@@ -552,6 +552,10 @@ def _trials(
             effects = side_effects(mechanism, fit, config)
             notes, leaks = effects.notes, [effects.leak] if effects.leak else []
             declared = effects.declared
+    with suppress(DrawError):  # that is what an audit says, too
+        if pairs and all(made_alike(mechanism, pair, config) for pair in pairs):
+            said = "is given the same for both data sets of every pair, as `make` makes it"
+            notes = (*notes, f"{display_name(mechanism)} {said}: no difference can show.")
     if large:
         said = f"releases more than {MOST:,} parts; those beyond are audited by their number"
         name = display_name(mechanism)

@@ -44,13 +44,14 @@ from dpverify.auditing.targets.encoded import Encoded
 from dpverify.auditing.targets.estimators import Fitted
 from dpverify.auditing.targets.functions import Adapted
 from dpverify.auditing.targets.primitives import Declaration, taped
+from dpverify.data.adjacency import Permutation
 from dpverify.data.table import Row, Table
 from dpverify.errors import PASSING
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 from dpverify.visible import escaped
 
-__all__ = ["SideEffects", "side_effects"]
+__all__ = ["SideEffects", "made_alike", "side_effects"]
 
 _WATCHED = 8  # releases of each side
 _QUOTED = 60  # characters of what is printed
@@ -133,6 +134,29 @@ class _Marks:
 
     def fact(self, name: str, value: Any) -> None:
         self.names[f"ensure_equal(“{escaped(str(name))}”)"] = None
+
+
+def made_alike(mechanism: Any, pair: Pair, config: AuditConfig) -> bool:
+    """Whether a table's own function makes the same of both data sets, as where it drops them.
+
+    Raises
+    ------
+    DrawError
+        If it raises, or what it makes can't be read.
+    """
+    while isinstance(mechanism, Encoded):
+        mechanism = mechanism.mechanism
+    table = mechanism.domain if isinstance(mechanism, Adapted) else None
+    reordered = isinstance(mechanism.adjacency, Permutation)
+    if not isinstance(table, Table) or not callable(table.make) or reordered:
+        return False
+
+    def contents() -> list[str]:
+        return [_content(table.made(data)) for data in (pair.record, pair.neighbour)]
+
+    with _watching():
+        one, other = foreign_code(contents, mechanism, pair, None, (), config.time_limit)
+    return one == other
 
 
 def _made_unseen(mechanism: Any) -> Any:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpverify as dpv
@@ -300,6 +301,36 @@ def test_the_file_of_a_table_is_not_the_mechanisms() -> None:
     counted = adapt(counts, adjacency=dpv.AddRemove(), claim=claim, domain=rows)
     for mechanism in (counted, Encoded(counted, round)):
         assert side_effects(mechanism, pair, AuditConfig(workers=1)) == SideEffects(())
+
+
+@pytest.mark.parametrize(
+    ("make", "adjacency", "alike"),
+    [
+        (lambda rows: pd.DataFrame(rows, columns=["Age"]).dropna(), dpv.AddRemove(), True),
+        (lambda rows: pd.DataFrame(rows, columns=["age"]), dpv.AddRemove(), False),
+        (lambda rows: [], dpv.Permutation(), False),
+        ("dicts", dpv.AddRemove(), False),
+    ],
+)
+def test_data_that_are_made_alike_are_noted(
+    make: Any, adjacency: dpv.Adjacency, alike: bool
+) -> None:
+    table = dpv.Table({"age": dpv.Integers(0, 120)}, rows=(0, 3), make=make)
+
+    def count(people: Any, rng: Any) -> float:
+        return float(len(people) + rng.laplace())
+
+    report = dpv.audit(
+        count,
+        epsilon=1,
+        adjacency=adjacency,
+        domain=table,
+        draws=20,
+        workers=1,
+        kinds=["black-box"],
+    )
+    said = "count is given the same for both data sets of every pair"
+    assert any(note.startswith(said) for note in report.notes) == alike
 
 
 def test_what_is_said_once_is_no_leak() -> None:
