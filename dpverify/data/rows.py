@@ -81,6 +81,13 @@ def row_key(value: Any) -> Hashable:
 
 
 def _key(value: Any) -> Hashable:
+    kind = type(value)  # a search asks for the keys of ten thousand rows, mostly of these types
+    if kind is str:
+        return ("str", value)
+    if kind is int or kind is bool or (kind is float and (value > 0 or value < 0)):
+        return ("number", value)
+    if kind is dict:
+        return frozenset([(_key(name), _key(each)) for name, each in value.items()])
     match value:
         case np.ndarray() if value.dtype.kind in "biuf":
             # Zeros of both signs are equal numbers with other bytes, as are numbers of other types.
