@@ -14,6 +14,8 @@ else a sum of losses that aren't their own reverse may be too low.) Within one d
  - otherwise by inversion, direct where M decays (`_inversion`), between two sums over finitely many
    nodes where it doesn't (`_extremal`);
  - where these are too coarse, by the losses' drops from the largest, on a grid (`_drops`);
+ - where tails of Gaussian noise on samples make moments that say little, without these tails: f is
+   what the rest makes, or larger by at most the probability of any tail;
  - where a loss is known by its tails alone, or where moments of a sample's loss say little, between
    two laws on a lattice (`_grid`);
  - where none of these has an answer, by what the parts cost apart (`_apart`).
@@ -97,7 +99,7 @@ from dpverify.accounting.losses.base import (
     transforms,
 )
 from dpverify.accounting.losses.poisson_sampled import MixtureLoss
-from dpverify.accounting.losses.smooth_samples import SmoothLoss
+from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothLoss
 from dpverify.accounting.solve import last_holding
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
@@ -353,10 +355,13 @@ class _Direction:
     def delta_at(self, eps: Fraction, target: Fraction | None = None) -> Enclosure:
         """Encloses δ(ε), and no more narrowly than what tells it from a target."""
         if not self.is_smooth:
-            return self._delta_at(eps)
-        return self._or_grid(lambda: self._delta_at(eps), lambda grid: grid.delta_at(eps), target)
+            return self.delta_by_moments(eps)
+        return self._or_others(
+            lambda: self.delta_by_moments(eps), lambda other: other.delta_at(eps), target=target
+        )
 
-    def _delta_at(self, eps: Fraction) -> Enclosure:
+    def delta_by_moments(self, eps: Fraction) -> Enclosure:
+        """The same, from nothing but moment generating functions; of samples alone also others."""
         infinity_mass = escaping(self.losses)
         if self._beyond(eps):
             end = Enclosure.of_exact(infinity_mass)
@@ -372,24 +377,59 @@ class _Direction:
                 ball = sampled_value(*self.sampled, eps)
             value = Enclosure.of_ball(ball)
             value = Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
-            return self._or_grid(lambda: value, lambda grid: grid.delta_at(eps))
+            return self._or_others(lambda: value, lambda other: other.delta_at(eps))
         return self._delta_by_sums(c, eps, size)
 
-    def _or_grid(
+    def _or_others(
         self,
         find: Callable[[], Enclosure],
-        on_grid: Callable[[GridDirection], Enclosure],
+        ask: Callable[[_CutDirection | GridDirection], Enclosure],
+        *,
+        delta: Fraction | None = None,
         target: Fraction | None = None,
     ) -> Enclosure:
-        """What is found, and what a lattice says where that is nothing, or wide around a target."""
+        """What is found, and what others say where that is nothing, or wide around a target.
+
+        These are a sum without the tails of Gaussian noise, and a lattice.
+
+        Parameters
+        ----------
+        delta : that is asked for, where it is ε that is found
+        """
+        found, last = Enclosure(0.0, math.inf), None
         try:
             found = find()
-        except NumericalError:
-            return on_grid(GridDirection(losses=self.losses))
-        if found.width > _WIDE and (target is None or target in found):
-            grid = on_grid(GridDirection(losses=self.losses))
-            found = Enclosure(max(found.lower, grid.lower), min(found.upper, grid.upper))
+        except NumericalError as error:
+            last = error
+        for make in (self._cut, lambda _: GridDirection(losses=self.losses)):
+            if found.width <= _WIDE or not (target is None or target in found):
+                break
+            other = make(delta or Fraction(min(found.upper, 1.0)))
+            if other is None:
+                continue
+            try:
+                answer = ask(other)
+                found = Enclosure(max(found.lower, answer.lower), min(found.upper, answer.upper))
+            except NumericalError as error:
+                last = last and error
+            else:
+                last = None
+        if last is not None:
+            raise last
         return found
+
+    def _cut(self, delta: Fraction) -> _CutDirection | None:
+        """The same without tails that make a small share of δ; None where nothing is cut."""
+        count = sum(count for _, count in self.losses)
+        losses, beyond, cut = [], arb(0), False
+        with ctx.workprec(_EFFORTS[0][0]):
+            most = to_arb(delta) * arb(-_EFFORTS[0][1]).exp() / count
+            for loss, times in self.losses:
+                found = CutLoss.of(loss, most)
+                losses.append((loss if found is None else found[0], times))
+                beyond += 0 if found is None else times * found[1]
+                cut = cut or found is not None
+        return _CutDirection(whole=_Direction(losses=tuple(losses)), beyond=beyond) if cut else None
 
     def _delta_by_sums(self, c: float, eps: Fraction, size: float) -> Enclosure:
         infinity_mass = escaping(self.losses)
@@ -424,10 +464,15 @@ class _Direction:
     def epsilon_at(self, delta: Fraction) -> Enclosure:
         """Encloses ε(δ)."""
         if not self.is_smooth:
-            return self._epsilon_at(delta)
-        return self._or_grid(lambda: self._epsilon_at(delta), lambda grid: grid.epsilon_at(delta))
+            return self.epsilon_by_moments(delta)
+        return self._or_others(
+            lambda: self.epsilon_by_moments(delta),
+            lambda other: other.epsilon_at(delta),
+            delta=delta,
+        )
 
-    def _epsilon_at(self, delta: Fraction) -> Enclosure:
+    def epsilon_by_moments(self, delta: Fraction) -> Enclosure:
+        """The same, as for δ."""
         target = delta - escaping(self.losses)
         if target < 0:
             return Enclosure(math.inf, math.inf)
@@ -556,7 +601,7 @@ class _Direction:
                         break
         except NumericalError:  # too many nodes: the bounds stay
             pass
-        return self._or_grid(lambda: found, lambda grid: grid.epsilon_at(target))
+        return self._or_others(lambda: found, lambda other: other.epsilon_at(target), delta=target)
 
     def _underflows(self, c: float, eps: Fraction) -> bool:
         """Whether f(ε) ≤ P[L > ε] ≤ M(c)e^(−cε) is below all doubles."""
@@ -588,6 +633,31 @@ class _Direction:
         with ctx.workprec(2048):
             most = most_lost(self.losses)
             return most is not None and bool(to_arb(eps) >= most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CutDirection:
+    """What the sum of losses without their tails says: f is as large, or larger by a probability.
+
+    Attributes
+    ----------
+    whole : of the measures that are left
+    beyond : bound on the probability that a loss is in its tail
+    """
+
+    whole: _Direction
+    beyond: arb
+
+    def delta_at(self, eps: Fraction) -> Enclosure:
+        """Encloses δ(ε)."""
+        found = self.whole.delta_by_moments(eps)
+        return Enclosure(found.lower, Enclosure.of_ball(arb(found.upper) + self.beyond).upper)
+
+    def epsilon_at(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ)."""
+        rest = delta - Fraction(Enclosure.of_ball(self.beyond).upper)
+        ends = self.whole.epsilon_by_moments(delta), self.whole.epsilon_by_moments(rest)
+        return Enclosure(ends[0].lower, ends[1].upper)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

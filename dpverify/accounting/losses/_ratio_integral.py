@@ -38,6 +38,9 @@ what lies beyond is at most e^{H²/2μ²}·m(X)·g(X)^P over the slope (X + μ²
 positive, since |g(t + iH)| ≤ g(t) and ln g rises by at most 1. If P < 0, |g| ≥ 1 as e^X·cos H ≥ 1,
 and the bound is that of P = 0.
 
+**Cut.** What lies outside of an interval of t may be left out of normal noise too: then it is a
+measure like the others, and what it lacks is a probability.
+
 **Modulus.** For all y′ ≥ y ≥ 0 the integral is at most that of |m·r^{1 + c}|·e^{−y·Im x} along the
 path, which is bounded panel by panel.
 """
@@ -75,7 +78,7 @@ _SHARE = 1 / 64  # of an integral's error for one panel
 _NEGLIGIBLE = 1e-3  # of what one panel may be off by
 _MOST_STEPS = 10_000
 _PARTS, _FEW_BITS = 12, 64  # of a panel, in bounds
-_SPLITS, _POINTS = 44, 10  # of the rule in doubles
+_SPLITS, _EVEN, _POINTS = 44, 64, 10  # of the rule in doubles
 _SLACK, _TINY = 1e-9, 1e-300  # of a sum in doubles
 
 
@@ -90,6 +93,7 @@ class Ratio:
     forward, mirrored : the parts
     whole : whether from the least t on
     relative : whether κ is g(lo)
+    cut : of normal noise, the least and the largest t that are left, or all
     """
 
     base: Noise
@@ -98,16 +102,19 @@ class Ratio:
     mirrored: bool
     whole: bool
     relative: bool = False
+    cut: tuple[float, float] | None = None
 
     @property
     def end(self) -> arb | None:
         """Hi, where there is one."""
-        return self.base.max_loss()
+        return arb(self.cut[1]) if self.cut else self.base.max_loss()
 
     def start(self) -> arb:
         """Lo."""
         if not self.whole:
             return arb(0)
+        if self.cut:
+            return arb(self.cut[0])
         end = self.end
         assert end is not None  # noqa: S101
         return -end
@@ -171,8 +178,9 @@ class Ratio:
         most = exponents.max(axis=0)
         with np.errstate(under="ignore"):
             found: Doubles = most + np.log(np.exp(exponents - most).sum(axis=0))
-        if not isinstance(self.base, GaussianLoss):
+        if self.end is not None:
             return found
+        assert isinstance(self.base, GaussianLoss)  # noqa: S101
         # The terms are all but the forward part, of which too much is below 0.
         mixture = NormalMixture(mu_squared=self.base.mu_squared, rate=self.rate)
         whole = mixture.log_moments(1 + c)
@@ -190,11 +198,11 @@ def _terms(ratio: Ratio) -> tuple[Doubles, Doubles]:
     with ctx.workprec(256):
         start, end = ratio.start(), ratio.end
         normal = end is None
-        if isinstance(ratio.base, GaussianLoss):
+        if isinstance(ratio.base, GaussianLoss) and normal:
             end = arb(14 * math.sqrt(ratio.base.mu_squared))
         assert end is not None  # noqa: S101
         logs, places = [], []
-        for share, weight in _graded():
+        for share, weight in _even() if ratio.cut else _graded():
             t = acb(start + (end - start) * arb(share))
             log, place = ratio.log_density(t).real, ratio.log_ratio(t).real
             log += ((end - start) * arb(weight)).log()
@@ -221,6 +229,17 @@ def _below(ratio: Ratio) -> tuple[Doubles, Doubles]:
     t = -reach * table[:, 0]
     density = np.exp(-((t + square / 2) ** 2) / (2 * square)) / math.sqrt(2 * math.pi * square)
     return reach * table[:, 1] * density, np.log1p(float(ratio.rate) * np.expm1(t))
+
+
+@lru_cache(maxsize=1)
+def _even() -> tuple[tuple[float, float], ...]:
+    """The same on panels of equal length."""
+    nodes, weights = np.polynomial.legendre.leggauss(_POINTS)
+    return tuple(
+        ((panel + (1 + float(x)) / 2) / _EVEN, float(w) / 2 / _EVEN)
+        for panel in range(_EVEN)
+        for x, w in zip(nodes, weights, strict=True)
+    )
 
 
 @lru_cache(maxsize=1)
@@ -360,17 +379,17 @@ class _Path:
 
     def _vertices(self) -> list[acb]:
         """Of the path; what lies beyond the last one is an error."""
-        start, end = self.ratio.start(), self.ratio.end
-        if isinstance(self.ratio.base, GaussianLoss):
-            height = min(math.sqrt(self.ratio.base.mu_squared), _HIGHEST)
-            last = arb(self._cut())
-            return [acb(start), acb(height, height), acb(last, height)]
-        assert end is not None  # noqa: S101
+        start, end, base = self.ratio.start(), self.ratio.end, self.ratio.base
+        high = _HIGHEST
+        if isinstance(base, GaussianLoss):
+            high = min(math.sqrt(base.mu_squared), high)
+        if end is None:
+            return [acb(start), acb(high, high), acb(arb(self._cut()), high)]
         half = (end - start) / 2
-        if half <= _HIGHEST:
+        if half <= high:
             return [acb(start), acb(start + half, half), acb(end)]
-        high = arb(_HIGHEST)
-        return [acb(start), acb(start + high, high), acb(end - high, high), acb(end)]
+        rise = arb(high)
+        return [acb(start), acb(start + rise, rise), acb(end - rise, rise), acb(end)]
 
     def _cut(self) -> float:
         """X for normal noise, and the error of what lies beyond."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -18,18 +19,28 @@ from flint import acb, arb, ctx
 from numpy.typing import NDArray
 
 from dpverify.accounting.losses._ratio_integral import Noise, Ratio, RatioIntegral
-from dpverify.accounting.losses.base import Doubles, ExponentialLoss, TailedLoss
-from dpverify.accounting.losses.continuous import BoundedRangeLoss, LaplaceLoss
+from dpverify.accounting.losses.base import Doubles, ExponentialLoss, PrivacyLoss
+from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
+from dpverify.enclosure import to_arb
 
-__all__ = ["Noise", "SmoothBatchLoss", "SmoothLoss", "SmoothReplacedLoss", "SmoothSampledLoss"]
+__all__ = [
+    "CutLoss",
+    "Noise",
+    "SmoothBatchLoss",
+    "SmoothLoss",
+    "SmoothReplacedLoss",
+    "SmoothSampledLoss",
+]
 
 _SHARE = 0.55  # of the working precision, which panels are to reach
 _EFFORT = 40.0  # of a sum in doubles
 _STEP = 6  # binary digits of Y
+_FIRST, _LAST = 6, 200  # half standard deviations, at which noise may be cut
 
 
-class SmoothLoss(ExponentialLoss, TailedLoss):
+class SmoothLoss(ExponentialLoss):
     """What is known by the integral of a ratio's powers."""
 
     __slots__ = ()
@@ -137,3 +148,68 @@ class SmoothReplacedLoss(SmoothLoss, ReplacedSampleLoss):
         return Ratio(
             base=self.base, rate=self.rate, forward=True, mirrored=True, whole=True, relative=True
         )
+
+
+@frozen(kw_only=True)
+class CutLoss(SmoothLoss):
+    """Gaussian noise on a Poisson sample or in a batch, without its tails: less than a law.
+
+    Parameters
+    ----------
+    whole : the loss
+    ends : the least and the largest loss of the noise that are left
+    """
+
+    whole: PoissonSampledLoss | SmoothBatchLoss
+    ends: tuple[float, float]
+
+    @property
+    def ratio(self) -> Ratio:
+        """That of the loss, between the ends."""
+        loss = self.whole
+        if isinstance(loss, SmoothBatchLoss):
+            return replace(loss.ratio, cut=self.ends)
+        return Ratio(
+            base=loss.base,
+            rate=loss.rate,
+            forward=not loss.added,
+            mirrored=loss.added,
+            whole=True,
+            cut=self.ends,
+        )
+
+    def max_loss(self) -> arb:
+        """At the last end, or, where the record is added, at the first one."""
+        ratio = self.ratio
+        t = arb(self.ends[1] if ratio.forward else self.ends[0])
+        log = ratio.log_ratio(acb(t)).real
+        return log if ratio.forward else -log
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss, most: arb) -> tuple[CutLoss, arb] | None:
+        """With about so much left out, and a bound on it; None of other noise."""
+        normal = isinstance(loss, SmoothBatchLoss) and isinstance(loss.base, GaussianLoss)
+        if not (normal or isinstance(loss, PoissonSampledLoss)):
+            return None
+        assert isinstance(loss, PoissonSampledLoss | SmoothBatchLoss)  # noqa: S101
+        assert isinstance(loss.base, GaussianLoss)  # noqa: S101
+        mu = math.sqrt(loss.base.mu_squared)
+        for step in range(_FIRST, _LAST):
+            reach = mu * mu / 2 + mu * step / 2
+            cut = cls(whole=loss, ends=(-reach, reach))
+            if (lost := cut.lost()) <= most:
+                return cut, lost
+        return None
+
+    def lost(self) -> arb:
+        """Bound on the first law's mass outside."""
+        ratio, q = self.ratio, to_arb(self.whole.rate)
+        above, below = (self.whole.base.tails(arb(end)) for end in self.ends[::-1])
+        sides = [above, (1 - below[0], 1 - below[1])] if ratio.whole else [above]
+        total = arb(0)
+        for own, other in sides:
+            if ratio.forward:
+                total += (1 - q) * other + q * own
+            if ratio.mirrored:
+                total += other
+        return total.upper()

@@ -1,0 +1,107 @@
+"""Gaussian noise on samples without its tails, beside what knows all of it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath as mp
+import pytest
+from flint import acb, arb, ctx
+
+import dpverify as dpv
+from dpverify.accounting.composition.curve import _CutDirection, _Direction, _direction
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothBatchLoss
+from tests.helpers.profiles import day_and_night
+
+NORMAL = GaussianLoss(mu_squared=Fraction(1))
+
+
+def _cut(sigma: str, rate: str, times: int, delta: str, *, added: bool) -> _CutDirection:
+    base = GaussianLoss(mu_squared=1 / Fraction(sigma) ** 2)
+    loss = PoissonSampledLoss(base=base, rate=rate, added=added)
+    direction = _direction(((loss, times),))
+    assert isinstance(direction, _Direction)
+    found = direction._cut(Fraction(delta))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize(
+    ("sigma", "rate", "times", "delta"),
+    day_and_night(
+        ("1", "0.01", 1000, "1e-6"),
+        ("0.7", "0.1", 20, "1e-12"),
+        ("2", "0.5", 300, "1e-8"),
+        ("1", "1e-3", 10**4, "1e-5"),
+    ),
+)
+def test_little_is_lost(sigma: str, rate: str, times: int, delta: str, added: bool) -> None:
+    cut = _cut(sigma, rate, times, delta, added=added)
+    found, most = cut.epsilon_at(Fraction(delta)), Fraction(delta)
+    loss = next(iter(cut.whole.losses))[0]
+    assert isinstance(loss, CutLoss)
+    truth = _direction(((loss.whole, times),)).epsilon_at(most)
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper
+    assert found.width < 1e-6
+    assert cut.delta_at(Fraction(found.lower)).upper >= most
+    assert cut.delta_at(Fraction(found.upper)).lower <= most
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("sigma", "times", "delta"), [(1.0, 10**8, 1e-6), (1.0, 10**9, 1e-6), (2.0, 10**7, 1e-8)]
+)
+def test_rates_so_small_that_sums_are_nearly_normal(sigma: float, times: int, delta: float) -> None:
+    """At q = 10⁻⁹ the sum has the variance Tq²(e^{μ²} − 1), and next to no skewness."""
+    training = times * dpv.Gaussian(sigma=sigma).poisson_sampled(rate="1e-9")
+    found = training.epsilon_at(delta)
+    assert found.width < 1e-9
+    spread = 1e-9 * math.sqrt(times * math.expm1(sigma**-2))
+    z = found.upper / spread - spread / 2
+    near = spread * (math.exp(-z * z / 2) / math.sqrt(2 * math.pi) - z * math.erfc(z / 2**0.5) / 2)
+    assert near == pytest.approx(delta, rel=1e-2)
+
+
+def test_what_is_lost_is_the_noise_outside() -> None:
+    """By both normal laws of the noise's loss."""
+    loss = PoissonSampledLoss(base=NORMAL, rate="0.1")
+    with ctx.workprec(128), mp.workdps(25):
+        found, lost = CutLoss.of(loss, arb("1e-9")) or pytest.fail("nothing was cut")
+        low, high = found.ends
+        own, other = (
+            mp.ncdf(low, middle, 1) + mp.ncdf(-high, -middle, 1)
+            for middle in (mp.mpf("0.5"), mp.mpf("-0.5"))
+        )
+        assert float(lost) == pytest.approx(float(own / 10 + other * 9 / 10), rel=1e-12)
+        moment = found.transform([acb(0)])[0].real
+        assert (1 - moment).overlaps(lost) or abs(1 - moment - lost) < 1e-20
+    assert lost < 1e-9
+    batch = SmoothBatchLoss(base=NORMAL, rate=Fraction(1, 10))
+    with ctx.workprec(128):
+        cut, lost = CutLoss.of(batch, arb("1e-9")) or pytest.fail("nothing was cut")
+        assert abs(1 - cut.transform([acb(0)])[0].real - lost) < 1e-20
+        assert CutLoss.of(SmoothBatchLoss(base=LaplaceLoss(shift=1), rate="0.1"), arb(1)) is None
+
+
+def test_of_other_noise_nothing_is_cut() -> None:
+    direction = _direction((dpv.Laplace(scale=1).poisson_sampled(rate="0.1").losses()[0],) * 2)
+    assert isinstance(direction, _Direction)
+    assert direction._cut(Fraction(1, 10**6)) is None
+
+
+def test_a_cut_that_forgets_what_it_loses_is_noticed() -> None:
+    """Cut where a tenth of δ is lost, with and without counting it."""
+    base, rate, delta = NORMAL, Fraction(1, 100), Fraction(1, 10**6)
+    loss = PoissonSampledLoss(base=base, rate=rate)
+    truth = (1000 * dpv.Gaussian(sigma=1).poisson_sampled(rate=rate)).epsilon_at(delta)
+    with ctx.workprec(128):
+        found, lost = CutLoss.of(loss, arb("1e-10")) or pytest.fail("nothing was cut")
+    whole = _Direction(losses=((found, 1000),))
+    honest = _CutDirection(whole=whole, beyond=1000 * lost).epsilon_at(delta)
+    assert honest.lower <= truth.lower <= truth.upper <= honest.upper
+    assert not truth.upper <= _CutDirection(whole=whole, beyond=arb(0)).epsilon_at(delta).upper
