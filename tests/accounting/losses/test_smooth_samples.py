@@ -92,7 +92,7 @@ def test_moments_lie_between_those_of_cells_of_tails(
     base: LaplaceLoss, rate: Fraction, c: float
 ) -> None:
     """Σ of P[l ≤ L < r]·e^{cl} is less than M(c), and of e^{cr} more."""
-    losses: list[SmoothLoss] = [SmoothBatchLoss(base=base, rate=rate)]
+    losses: list[SmoothBatchLoss | SmoothSampledLoss] = [SmoothBatchLoss(base=base, rate=rate)]
     if not isinstance(base, GaussianLoss):
         losses += [SmoothSampledLoss(base=base, rate=rate, added=added) for added in (False, True)]
     for loss in losses:
