@@ -179,10 +179,11 @@ def exponential_mechanism(
     sensitivity : Δ > 0, how far a score moves between neighbours
     monotonic : 1 where all scores move the same way between neighbours, as counts do where a row
         comes or goes, else 0
-    adjacency : whom it protects; with `monotonic` one row or user, added or removed
+    adjacency : whom it protects; with `monotonic` one row, added or removed, unless it is all rows
+        of a user
     """
     epsilon = _range(scale, sensitivity, monotonic, adjacency)
-    return BoundedRange(epsilon=epsilon, scale=scale, adjacency=adjacency)
+    return BoundedRange(epsilon=epsilon, scale=scale, adjacency=_whom(monotonic, adjacency))
 
 
 def noisy_max(
@@ -196,7 +197,7 @@ def noisy_max(
     sensitivity, monotonic, adjacency : as for `exponential_mechanism`
     """
     epsilon = _range(scale, sensitivity, monotonic, adjacency)
-    return PureSelection(epsilon=epsilon, scale=scale, adjacency=adjacency)
+    return PureSelection(epsilon=epsilon, scale=scale, adjacency=_whom(monotonic, adjacency))
 
 
 def permute_and_flip(
@@ -233,7 +234,11 @@ def sparse_vector(
     size = positive_rational("sensitivity", sensitivity)
     first = size / positive_rational("threshold_scale", threshold_scale)
     epsilon = first + count("cutoff", cutoff) * _range(scale, size, monotonic, adjacency)
-    return PureSelection(epsilon=epsilon, scale=scale, adjacency=adjacency)
+    return PureSelection(epsilon=epsilon, scale=scale, adjacency=_whom(monotonic, adjacency))
+
+
+def _whom(monotonic: Real, adjacency: Adjacency | None) -> Adjacency | None:
+    return adjacency or (AddRemove() if monotonic else None)
 
 
 def _range(

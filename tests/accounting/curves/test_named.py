@@ -676,8 +676,12 @@ def _flipped(scores: Sequence[int]) -> list[float]:
     ],
 )
 def test_monotonic_is_refused_where_scores_move_both_ways(make: Callable[..., Any]) -> None:
-    for adjacency in (*ONE, Names(), None):
+    for adjacency in (*ONE, Names()):
         assert make(scale=1, monotonic=1, adjacency=adjacency).adjacency == adjacency
+    unsaid = make(scale=1, monotonic=1)
+    assert (unsaid.adjacency, make(scale=1).adjacency) == (dpv.AddRemove(), None)
+    with pytest.raises(ParameterError, match=r"^adjacency=.* replaced"):
+        unsaid.sampled_without_replacement(size=1, out_of=1)
     for other in (dpv.Replace(), dpv.Record(), dpv.LInf(1), dpv.Attribute(1), *SEVERAL):
         assert make(scale=1, adjacency=other).adjacency == other
         with pytest.raises(ParameterError, match=r"^adjacency=.* where monotonic=1"):
