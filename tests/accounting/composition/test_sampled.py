@@ -128,7 +128,7 @@ def test_what_lies_beyond_the_last_node(window: Window | None) -> None:
         last, beyond = _last_node(integral, times, line)
         assert last is not None
         step = 2 * math.pi / line.period
-        (total,) = _powers([[value] for value in integral.total], times)
+        total = abs(_powers([[value] for value in integral.total], times)[0])
         columns = integral.values(arb(step), 8 * last)
         powers = _powers(columns, times)
     sizes = [
