@@ -342,7 +342,7 @@ def _pace(
     seconds = math.inf
     with suppress(ParameterError, DrawError):
         pair = known[0] if known or space is None else space.extremes(1)[0]
-        for draws in (1, 1, 1, 16, 16, 16):  # the first of each takes longer, as one beside others does
+        for draws in (1, 1, 1, 16, 16, 16):  # a first one takes longer
             if draws > 1 and seconds > _FAST:
                 break
             start = perf_counter()
