@@ -280,7 +280,7 @@ def test_mine(dp_audit):
 SEVERAL = "".join(
     f"""
 def test_{number}(dp_audit):
-    dp_audit(halved, **ONE, epsilon=1, kinds=["black-box"], draws=500)
+    dp_audit(halved, **ONE, epsilon=1, kinds=["black-box"], draws=500, brief=False)
 """
     for number in range(4)
 )
