@@ -299,12 +299,19 @@ class RatioIntegral:
         return found + acb(arb(0, self.error), arb(0, self.error))
 
     def in_doubles(self) -> tuple[NDArray[Any], NDArray[Any], float]:
-        """Weights over M(c), places, and the error, also over M(c)."""
+        """Weights over M(c), places, and the error, also over M(c).
+
+        What is in a place's ball moves e^{iyx}, of modulus 1 at most, by e^{Y·radius} − 1 at most.
+        """
         scale = self.total.mid()
         weights = np.array([complex(w / scale) for w in self.weights])
         places = np.array([complex(x) for x in self.places])
         error = (self.error + self.total.rad()) / scale
-        return weights, places, float(error.upper()) * (1 + 2.0**-40)
+        off = np.array([_radius(w / scale) for w in self.weights])
+        moves = np.array([_radius(x) for x in self.places])
+        with np.errstate(over="ignore"):
+            off += (np.abs(weights) + off) * np.expm1(self.path.most * moves)
+        return weights, places, (float(error.upper()) + float(off.sum())) * (1 + _SLACK)
 
     def modulus(self, y: float) -> float:
         """Bound on |M(c + iy′)|/M(c) for all y′ ≥ y."""
@@ -312,6 +319,11 @@ class RatioIntegral:
         with np.errstate(under="ignore"):
             found = sizes @ np.exp(-y * least)
         return float(found) * (1 + _SLACK) + _TINY
+
+
+def _radius(value: acb) -> float:
+    """Of a ball around a rectangle's middle that holds it, but for round-off."""
+    return math.hypot(float(value.real.rad()), float(value.imag.rad()))
 
 
 @lru_cache(maxsize=16)

@@ -57,7 +57,8 @@ class SmoothLoss(ExponentialLoss):
         """One path for each real part."""
         lines: dict[str, list[int]] = {}
         for number, s in enumerate(points):
-            lines.setdefault(repr(s.real.mid().man_exp()), []).append(number)
+            ball = s.real.mid(), s.real.rad()
+            lines.setdefault(repr([x.man_exp() for x in ball]), []).append(number)
         found: dict[int, acb] = {}
         for numbers in lines.values():
             heights = [points[n].imag for n in numbers]
@@ -91,7 +92,10 @@ def _above(y: float) -> float:
 
 @lru_cache(maxsize=64)
 def _line(loss: SmoothLoss, c: float, most: float) -> RatioIntegral:
-    with ctx.workprec(128):
+    """With as many more digits as ln(1 − q + q·e^t) may lose where q is near 1."""
+    rest = 1 - loss.rate
+    lost = (rest.denominator // rest.numerator).bit_length() if rest else 0
+    with ctx.workprec(128 + lost):
         return RatioIntegral.of(loss.ratio, arb(c), most, _EFFORT)
 
 

@@ -83,6 +83,34 @@ def test_transforms_agree_with_quadrature(loss: SmoothLoss, s: complex) -> None:
         assert complex(found) == pytest.approx(truth, rel=1e-13)
 
 
+@pytest.mark.parametrize(
+    ("base", "gap"),
+    [(LaplaceLoss(shift=F(80)), 30), (LaplaceLoss(shift=F(60)), None), (LAPLACE, 30)],
+    ids=str,
+)
+def test_doubles_know_what_balls_lose_where_the_rate_is_near_one(
+    base: LaplaceLoss, gap: int | None
+) -> None:
+    """There ln(1 − q + q·e^t) cancels, which angles have to know as well as moments."""
+    rate, c, y = F(1) if gap is None else 1 - F(1, 10**gap), 0.01, 4.0
+    for added in (False, True):
+        loss = SmoothSampledLoss(base=base, rate=rate, added=added)
+        found, error = loss.characteristic(c, np.array([y]))
+        with ctx.workprec(256):
+            moment, whole = loss.transform([acb(c, y), acb(c)])
+            assert abs(found[0] - complex(moment / whole)) <= error[0]
+        assert error[0] < 1e-8
+
+
+def test_points_with_one_middle_have_their_own_radius() -> None:
+    loss = SmoothSampledLoss(base=LAPLACE, rate=F(1, 2))
+    with ctx.workprec(128):
+        sharp, wide = loss.transform([acb(1, 2), acb(arb(1, 0.25), 2)])
+        for c in (0.8, 1.2):
+            assert wide.overlaps(loss.transform([acb(c, 2)])[0])
+        assert sharp.rad() < 1e-18
+
+
 BASES = [LAPLACE, BoundedRangeLoss(epsilon=F(2)), GaussianLoss(mu_squared=F(1))]
 
 
