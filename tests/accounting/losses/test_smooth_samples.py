@@ -156,6 +156,32 @@ def test_a_rule_of_fewer_points_than_its_bound_is_noticed(
         assert found.overlaps(truth) is within
 
 
+@pytest.mark.parametrize(
+    ("share", "room"), [(0.0, 0.0), (30.0, 60.0), (0.0, 60.0)], ids=["rule", "left out", "tail"]
+)
+def test_each_error_of_a_coarse_path_is_counted(
+    share: float, room: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By panels of few points, by panels that are left out, by what lies beyond all panels."""
+    loss = SmoothBatchLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 2))
+    with ctx.workprec(128):
+        truth = loss.transform([acb(1, 2)])[0]
+        monkeypatch.setattr(_ratio_integral, "_NEGLIGIBLE", share)
+        monkeypatch.setattr(_ratio_integral, "_ROOM", room)
+        found = RatioIntegral.of(loss.ratio, arb(1), 2.0, 6.0)
+        assert found.at(arb(2)).overlaps(truth)
+        assert found.error < found.total
+
+
+def test_a_panel_s_bound_knows_what_rises_below_the_real_line() -> None:
+    ratio, below = LOSSES[0].ratio, acb(0.5, -0.5)
+    with ctx.workprec(128):
+        path = _ratio_integral._Path.of(ratio, arb(1), 9.0, 40.0)
+        bound, _ = path.size(below, arb(0.01), arb(0.01), 9.0)
+        place = ratio.log_ratio(below)
+        assert abs((ratio.log_density(below) + acb(2, 9) * place).exp()) <= bound
+
+
 def test_the_mass_at_the_largest_loss() -> None:
     """That of noise beyond both centres."""
     half, a = F(1, 2), 1.5
