@@ -10,7 +10,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -44,9 +43,6 @@ class SmoothLoss(ExponentialLoss):
     """What is known by the integral of a ratio's powers."""
 
     __slots__ = ()
-
-    base: Noise
-    rate: Fraction
 
     @property
     @abstractmethod
@@ -93,7 +89,7 @@ def _above(y: float) -> float:
 @lru_cache(maxsize=64)
 def _line(loss: SmoothLoss, c: float, most: float) -> RatioIntegral:
     """With as many more digits as ln(1 − q + q·e^t) may lose where q is near 1."""
-    rest = 1 - loss.rate
+    rest = 1 - loss.ratio.rate
     lost = (rest.denominator // rest.numerator).bit_length() if rest else 0
     with ctx.workprec(128 + lost):
         return RatioIntegral.of(loss.ratio, arb(c), most, _EFFORT)
