@@ -31,8 +31,9 @@ F = Fraction
 
 def _by_quadrature(loss: SmoothLoss, s: Any) -> Any:
     """M(s) of Laplace noise from both densities, in the noisy number z and its own cases."""
-    assert isinstance(loss.base, LaplaceLoss)
-    q, a = mp.mpf(loss.rate.numerator) / loss.rate.denominator, mp.mpf(float(loss.base.shift))
+    base, rate = loss.ratio.base, loss.ratio.rate
+    assert isinstance(base, LaplaceLoss)
+    q, a = mp.mpf(rate.numerator) / rate.denominator, mp.mpf(float(base.shift))
 
     def law(z: Any, moved: Any) -> Any:
         return (1 - q) * mp.exp(-abs(z)) / 2 + q * mp.exp(-abs(z - moved)) / 2
