@@ -102,6 +102,11 @@ def _in_doubles(
     return _line(loss, c, most).in_doubles()
 
 
+def _one_way(loss: SampledLoss | PoissonSampledLoss, base: Noise) -> Ratio:
+    """G, or its inverse where the record is added."""
+    return Ratio(base=base, rate=loss.rate, forward=not loss.added, mirrored=loss.added, whole=True)
+
+
 @frozen(kw_only=True)
 class SmoothSampledLoss(SmoothLoss, SampledLoss):
     """The loss of a release on a Poisson sample, for one record that is removed or added."""
@@ -111,13 +116,7 @@ class SmoothSampledLoss(SmoothLoss, SampledLoss):
     @property
     def ratio(self) -> Ratio:
         """G."""
-        return Ratio(
-            base=self.base,
-            rate=self.rate,
-            forward=not self.added,
-            mirrored=self.added,
-            whole=True,
-        )
+        return _one_way(self, self.base)
 
     def reverse(self) -> SmoothSampledLoss:
         """Removed for added."""
@@ -167,16 +166,8 @@ class CutLoss(SmoothLoss):
     def ratio(self) -> Ratio:
         """That of the loss, between the ends."""
         loss = self.whole
-        if isinstance(loss, SmoothBatchLoss):
-            return replace(loss.ratio, cut=self.ends)
-        return Ratio(
-            base=loss.base,
-            rate=loss.rate,
-            forward=not loss.added,
-            mirrored=loss.added,
-            whole=True,
-            cut=self.ends,
-        )
+        ratio = loss.ratio if isinstance(loss, SmoothBatchLoss) else _one_way(loss, loss.base)
+        return replace(ratio, cut=self.ends)
 
     def max_loss(self) -> arb:
         """At the last end, or, where the record is added, at the first one."""
