@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from dpverify.auditing import search
+from dpverify.auditing import engine, search
 from dpverify.certificate.certify import CERTIFICATE, certify
 from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.report import plots
@@ -99,6 +99,14 @@ def figures() -> Iterator[Figures]:
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what is said beside them: drawing takes most of the time."""
     monkeypatch.setattr(plots, "_drawn", lambda *_: "<svg></svg>")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unhurried() -> Iterator[None]:
+    """No audit is brief because the machine is busy: what is compared must not hang on a clock."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_SLOW", 20 * engine._SLOW)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -159,6 +159,7 @@ def test_a_bug_away_from_the_extreme_points_is_found_and_shrunk() -> None:
     assert np.array_equal(both, np.rint(both))
 
 
+@pytest.mark.nightly
 def test_few_draws_tell_many_small_differences_from_one() -> None:
     """A user counted on each day of a week, among 15 counted once."""
 
@@ -242,6 +243,7 @@ def picky(record: NDArray[np.float64], rng: np.random.Generator) -> float:
     return silent_on_one_side(record, rng)
 
 
+@pytest.mark.nightly
 def test_pairs_that_fail_on_both_sides_do_not_end_the_search() -> None:
     found = search(of(picky, 2), (), space(EIGHT, 2), AuditConfig(draws=200, seed=1, workers=1))
     assert len(found.failed) > 3
@@ -295,6 +297,7 @@ def test_a_mechanism_of_whole_numbers_is_not_accused_of_refusing_others() -> Non
         audited(mechanism, pairs=[half])
 
 
+@pytest.mark.nightly
 def test_every_pair_that_is_named_is_audited_beside_the_one_that_is_found() -> None:
     extreme = space(EIGHT, 5).extremes(2)
     named = [replace(pair, name="found by search") for pair in extreme[1:]] + [extreme[0]]

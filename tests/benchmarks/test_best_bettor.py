@@ -14,6 +14,7 @@ from scipy.stats import laplace
 from benchmarks.best_bettor import best, log_ratios, mean_law, nearest
 from benchmarks.published import EPSILON, Sparse
 from benchmarks.sequential import mean
+from tests.helpers.profiles import day_and_night
 
 P, Q = np.array([0.6, 0.3, 0.1]), np.array([0.1, 0.4, 0.5])
 SIDES = (np.array([0.0, 1.0]), np.array([1.0, 0.0]))
@@ -104,7 +105,7 @@ def test_the_median_is_that_of_an_enumeration() -> None:
     assert least == pytest.approx(-math.log(4 * 0.05 * 0.95) / 2 / growth, rel=0.05)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "normal"])
+@pytest.mark.parametrize("noise", day_and_night("normal", "laplace"))
 def test_the_law_of_a_mean_is_that_of_its_outputs(noise: str) -> None:
     rng, rows = np.random.default_rng(0), np.array([0.0, 1.0])
     drawn = np.array([mean(rows, rng, noise=noise, epsilon=0.1, noisy=True) for _ in range(4_000)])

@@ -286,6 +286,7 @@ def test_every_bit_outside_the_numbers(
             list(read_blocks(path, Contents(steps.shape, steps.dtype), sha256=sha256))
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize(
     ("mechanism", "seeded", "domain", "adjacency", "value"),

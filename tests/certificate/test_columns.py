@@ -255,6 +255,7 @@ def test_nothing_is_released_of_a_table_that_isnt_as_declared(tmp_path: Path) ->
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize(
     "mechanism",

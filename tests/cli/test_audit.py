@@ -309,6 +309,7 @@ def test_a_profile(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
 @pytest.mark.parametrize("given", day_and_night("1", ""))
 def test_no_color(given: str) -> None:

@@ -240,7 +240,7 @@ def curves(draw: st.DrawFn) -> PrivacyCurve:
     return draw(st.sampled_from(made))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(curves(), epsilons, epsilons)
 def test_delta_falls(curve: PrivacyCurve, first: Fraction, second: Fraction) -> None:
     low, high = sorted((first, second))

@@ -85,6 +85,7 @@ for number in range(400):
 """
 
 
+@pytest.mark.nightly
 def test_processes_at_once_leave_a_whole_file(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _WRITER, str(tmp_path / "out")]
     writers = [subprocess.Popen([*command, letter]) for letter in "abc"]

@@ -37,13 +37,14 @@ import pytest
 
 from dpverify.cli import _run
 from tests.helpers.paths import ROOT
-from tests.helpers.profiles import day_and_night
 
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "examples").glob("*/*.md")),
 ]
+LONG = {"accounting-subsampling", "auditing-anything", "choosing", "composition", "mechanisms"}
+"""Pages of seconds each, which are run by night alone."""
 PRINTED = ("claims", "planted-bugs")  # `make claims`, `python -m benchmarks.planted`
 QUICK = 'draws = 100\nwithout = ["determinism", "precision-of-doubles"]\n'  # no other processes
 FEW = "from dpverify.auditing import search\n\nsearch.CANDIDATES = 8\n"
@@ -194,8 +195,20 @@ def test_blocks_are_of_a_known_kind(page: Path) -> None:
     assert len(fences) == 2 * len(blocks(page)), "a block that the pattern doesn't see"
 
 
-@pytest.mark.parametrize("nightly", day_and_night(False, True), ids=("day", "night"))
-@pytest.mark.parametrize("page", list(filter(blocks, PAGES)), ids=lambda page: str(page.name))
+@pytest.mark.parametrize(
+    ("page", "nightly"),
+    [
+        pytest.param(
+            page,
+            nightly,
+            id=f"{page.name}-{'night' if nightly else 'day'}",
+            marks=pytest.mark.nightly if nightly else (),
+        )
+        for page in filter(blocks, PAGES)
+        for nightly in (False, True)
+        if nightly or page.stem not in LONG
+    ],
+)
 def test_blocks_run(page: Path, folder: Path, nightly: bool) -> None:
     run_page(page, folder, nightly=nightly)
 

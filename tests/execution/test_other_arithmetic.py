@@ -62,6 +62,7 @@ def test_other_thread_counts(threads: str, usual: dict[str, object]) -> None:
     assert core(**dict.fromkeys(names, threads)) == usual
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(
     platform.machine() != "x86_64" or shutil.which("cc") is None, reason="needs cc and x86-64"
 )

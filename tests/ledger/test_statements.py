@@ -258,6 +258,7 @@ def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) ->
     assert " - `toy2026.remark-2` (page 2): It is nice. *an opinion*" in out
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("paper", "title"),
     day_and_night(

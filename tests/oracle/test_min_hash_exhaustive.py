@@ -195,7 +195,7 @@ def test_claim_over_the_draw_is_exact(setup: Setup, rule: BucketRule) -> None:
 
 
 @pytest.mark.parametrize("rule", day_and_night(*RULES))
-@pytest.mark.parametrize("setup", thinned(SETUPS[:1] + SETUPS[3:], 2))
+@pytest.mark.parametrize("setup", thinned(SETUPS[:1] + SETUPS[3:], 4))
 def test_claim_for_realised_functions_is_exact(setup: Setup, rule: BucketRule) -> None:
     """Some realised functions put all buckets of some neighbours as far apart as can be."""
     sketch = mechanism(setup, rule, "realised")

@@ -165,7 +165,7 @@ def at_most(value: Fraction | None, epsilon: Fraction) -> bool:
 
 
 @pytest.mark.parametrize("ladder", LADDERS, ids=["response", "smooth", "steepest"])
-@pytest.mark.parametrize("projection", thinned(PROJECTIONS, 10), ids=repr)
+@pytest.mark.parametrize("projection", thinned(PROJECTIONS, 20), ids=repr)
 def test_no_neighbour_loses_more_than_epsilon(projection: Projection, ladder: Any) -> None:
     for steps in (1, 2, 3) if projection.k == 2 == projection.p else (2,):
         sketch = calibrated(projection, ladder, steps=steps)

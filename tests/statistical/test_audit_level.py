@@ -143,7 +143,7 @@ def errors(
 
 
 BY_DAY = day_and_night(*TARGETS)
-SIZES = day_and_night((100, 150), (100, 600), (3000, 600), (100_000, 600))
+SIZES = day_and_night((100, 60), (100, 600), (3000, 600), (100_000, 600))
 
 
 def test_the_levels_are_those_of_certificates(certificate: dict[str, Any]) -> None:

@@ -79,6 +79,7 @@ def test_level_on_ten_thousand_runs(epsilon: float) -> None:
     assert errors(10 * RUNS, epsilon, fresh=True, seed=2) <= allowed(10 * RUNS)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("runs", day_and_night(FEW, RUNS))
 def test_a_score_chosen_on_the_counted_draws_breaks_the_level(runs: int) -> None:
     assert errors(runs, 0.0, fresh=False, seed=3) > allowed(runs)

@@ -154,6 +154,7 @@ def test_data_sets_and_neighbours_of_a_table(data: st.DataObject) -> None:
         assert pair.record != pair.neighbour
 
 
+@pytest.mark.nightly
 def test_tables_shrink_to_few_simple_rows() -> None:
     quiet = settings(max_examples=2000, database=None, derandomize=True)
     ages = dpv.Table({"age": dpv.Integers(0, 120)}, rows=(0, 9))

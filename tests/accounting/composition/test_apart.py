@@ -23,6 +23,7 @@ from dpverify.accounting.losses.base import transforms
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.errors import NumericalError
+from tests.helpers.profiles import day_and_night
 
 
 @pytest.mark.parametrize("other", ["1", "30"])
@@ -178,7 +179,7 @@ def test_noise_that_moves_is_not_taken_for_still() -> None:
 
 
 @pytest.mark.parametrize("sigma", ["1e-2", "1e-3", "1e-30"])
-@pytest.mark.parametrize("times", [1, 1000])
+@pytest.mark.parametrize("times", day_and_night(1, 1000))
 def test_tiny_discrete_noise_has_an_answer(sigma: str, times: int) -> None:
     """s + ln(1 − δ), where s is lost if the noise is 0; where it isn't, is of no account."""
     curve = times * dpv.DiscreteGaussian(sigma=sigma)

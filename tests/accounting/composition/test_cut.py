@@ -29,7 +29,7 @@ def _cut(sigma: str, rate: str, times: int, delta: str, *, added: bool) -> _CutD
     return found
 
 
-@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("added", day_and_night(True, False))
 @pytest.mark.parametrize(
     ("sigma", "rate", "times", "delta"),
     day_and_night(

@@ -23,6 +23,7 @@ from dpverify.accounting.losses._normal_mixture import PowerIntegral, Window
 from dpverify.accounting.losses.base import Doubles
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
+from tests.helpers.profiles import day_and_night
 
 F = Fraction
 
@@ -64,7 +65,7 @@ def twice(mu: float, q: float, epsilon: float, *, added: bool) -> float:
     return float(np.trapezoid(values * rest, x))
 
 
-@pytest.mark.parametrize("effort", [8.0, 24.0])
+@pytest.mark.parametrize("effort", day_and_night(24.0, 8.0))
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize(
     ("mu", "rate", "epsilon"),

@@ -290,5 +290,6 @@ def test_a_rate_that_is_no_normal_double_is_refused(rate: str) -> None:
         dpv.Gaussian(sigma=2).poisson_sampled(rate=rate)
 
 
+@pytest.mark.nightly
 def test_the_least_rate_loses_nothing_that_a_double_shows() -> None:
     assert (5 * dpv.Gaussian(sigma=2).poisson_sampled(rate="1e-300")).epsilon_at("1e-6").upper == 0

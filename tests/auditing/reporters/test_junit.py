@@ -42,7 +42,7 @@ def parsed(reports: list[Report]) -> Any:
     return ElementTree.fromstring(junit(reports).encode())  # noqa: S314  # our own text
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(st.lists(REPORTS, max_size=3))
 def test_it_is_xml_and_its_counts_are_right(reports: list[Report]) -> None:
     root = parsed(reports)

@@ -82,7 +82,6 @@ BY_DAY = {
     "moments": (
         "noise left in the squared distance",
         "w for its square",
-        "bucket noise for one step",
         "weights not shrunk",
     ),
 }

@@ -78,6 +78,7 @@ def requests_of(log: Path, page: str) -> list[str]:
     ]
 
 
+@pytest.mark.nightly
 def test_report_of_a_hostile_configuration(certificate: dict[str, Any], tmp_path: Path) -> None:
     fields = copy.deepcopy(certificate)
     fields["inputs"]["owner"] = {"trust-model": {"answer": "pass", "reason": HOSTILE}}
@@ -109,6 +110,7 @@ def test_what_a_signer_reads_is_one_sheet_of_paper(
     assert visit(page).pages > 1
 
 
+@pytest.mark.nightly
 def test_a_page_that_complains_and_asks_is_noticed(tmp_path: Path) -> None:
     """The control: without it, a browser that says nothing would pass."""
     page = tmp_path / "bad.html"

@@ -569,6 +569,7 @@ def test_worst_pairs_are_neighbours(
 # Estimators
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rule", day_and_night(*RULES, Plain()))
 def test_estimates_agree_with_their_moments(rule: BucketRule) -> None:
     """Through release and fresh hash functions: 5 standard errors, and 20 % for the variance."""
