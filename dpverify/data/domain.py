@@ -365,6 +365,11 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
     """
     if np.iscomplexobj(records.data if is_sparse(records) else records):
         raise RecordsError("records must be real numbers, and these are complex.")
+    if np.ma.is_masked(records):  # what is below a mask would be read as a value
+        raise RecordsError(
+            "records are masked in places, and must all be there. Fill in missing values before "
+            "the release."
+        )
     if is_sparse(records):
         x: Any = _csr(records)
         try:

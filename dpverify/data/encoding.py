@@ -362,6 +362,8 @@ def _reals(values: Any, spelling: Spelling) -> tuple[NDArray[np.float64], NDArra
         texts = pc.replace_substring(texts, spelling.decimal, ".")
         numbers, wrong = pc.cast(texts, pa.float64()), ~_array(pc.fill_null(good, True))
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        if pa.types.is_decimal(kind):  # else it is rounded by its type, which others decide
+            values = pc.cast(values, pa.string())
         numbers, wrong = pc.cast(values, pa.float64(), safe=False), np.zeros(len(values), bool)
     elif pa.types.is_boolean(kind):
         numbers, wrong = pc.cast(values, pa.float64()), np.zeros(len(values), bool)

@@ -10,7 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from numbers import Number
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -165,14 +165,15 @@ def _of_pandas(data: Any) -> Any:
 def _one_kind(values: Iterable[Any]) -> None:
     """Refuse Python values of several types: Arrow would read one row by what is in another.
 
-    Of bytes and text it makes bytes, of days and times days, of several time zones the first one.
-    Numbers may be of several types, since each stays what it is.
+    Of bytes and text it makes bytes, of days and times days, of several time zones the first one,
+    of numpy's numbers the widest, which has other digits, or another value.
+    Numbers of Python may be of several types, since each stays what it is.
     """
     import pyarrow as pa
 
     kinds = {
         "number"
-        if isinstance(value, Number) and not isinstance(value, bool)
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         else (type(value), str(getattr(value, "tzinfo", None)))
         for value in values
     }

@@ -95,6 +95,13 @@ def test_complex_numbers_are_refused(records: object) -> None:
         UNIT.admit(records)
 
 
+def test_what_is_below_a_mask_is_no_value() -> None:
+    masked = np.ma.masked_equal([[0.25, 0.5]], 0.5)
+    with pytest.raises(RecordsError, match="masked"):
+        Box(0, 1).admit(masked)
+    assert Box(0, 1).admit(masked[:, :1]).tolist() == [[0.25]]
+
+
 @pytest.mark.parametrize("radius", [Fraction(1, 10**200), Fraction(10**400), Fraction(0)])
 def test_radii_whose_squares_are_no_doubles(radius: Fraction) -> None:
     with pytest.raises(ParameterError, match="radius"):

@@ -17,6 +17,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 from dpverify.data.declared import declared
@@ -288,12 +290,23 @@ EAST = dt.timezone(dt.timedelta(hours=9))
         [dt.datetime(2020, 1, 1, 23, tzinfo=EAST), dt.datetime(2020, 1, 1, 23, tzinfo=dt.UTC)],
         [2**64, 1],
         [np.datetime64("2020-01-01"), np.datetime64("2020-01-01")],
+        [np.uint64(2**64 - 1), 1.5],
+        [np.float32(0.1), 0.5],
     ],
-    ids=["bytes", "times", "zones", "beyond", "numpy"],
+    ids=["bytes", "times", "zones", "beyond", "numpy", "unsigned", "single"],
 )
 def test_no_row_decides_how_another_is_read(tmp_path: Path, values: list[Any]) -> None:
     with pytest.raises(RecordsError, match=r"several types, .*: c \(object\)"):
         frame_of(pd.DataFrame({"c": pd.Series(values, dtype=object)}))
+
+
+@given(st.lists(st.decimals(0, 1, places=12), min_size=1, max_size=5), st.integers(1, 34))
+def test_a_decimal_is_the_double_nearest_to_it(values: list[Decimal], digits: int) -> None:
+    """It was that of its column's type, which the digits of any row decide."""
+    values = [value.normalize() for value in values]
+    column = pd.Series([*values, Decimal(10) ** -digits], dtype=object)
+    rows = numbers(frame_of(pd.DataFrame({"c": column})), Spelling()).whole()
+    assert rows[:-1, 0].tolist() == [float(value) for value in values]
 
 
 def test_values_of_a_database_are_of_one_type(tmp_path: Path) -> None:
