@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from decimal import (
     ROUND_CEILING,
     ROUND_FLOOR,
-    Context,
     Decimal,
     Inexact,
     InvalidOperation,
@@ -28,6 +27,7 @@ from typing import Any, ClassVar, Literal
 
 from flint import arb, ctx, fmpq
 
+from dpverify._decimals import context
 from dpverify.errors import NumericalError, ParameterError, require_known
 
 __all__ = [
@@ -58,7 +58,7 @@ _MOST_BITS = math.ceil(_MOST_DIGITS * math.log2(10))
 _FRACTION = re.compile(r"[+-]?[0-9]{1,4000}/[0-9]{1,4000}")
 _PRINTABLE = "a number of at most 4,000 digits before and behind the point"
 _HALF_A_UNIT, _SMALLEST_NORMAL = 2.0**-53, 2.0**-1022
-_EXACT_DECIMAL = Context(prec=40, traps=[Inexact])
+_EXACT_DECIMAL = context(40, traps=[Inexact])
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ class Enclosure:
         if not math.isfinite(self.safe):
             return format(self.safe, spec)
         rounding = ROUND_FLOOR if self.safe_end == "lower" else ROUND_CEILING
-        with localcontext(Context(prec=_MOST_DIGITS, rounding=rounding)):  # and nobody else's traps
+        with localcontext(context(_MOST_DIGITS, rounding)):  # and nobody else's traps
             return format(Decimal.from_float(self.safe), spec)
 
     def __lt__(self, other: object) -> bool:
@@ -287,7 +287,7 @@ def decimal_string(value: float, rounding: str, *, digits: int = 18) -> str:
     """
     number = Decimal.from_float(value)
     if number.is_finite():
-        number = Context(prec=digits, rounding=rounding).normalize(number)
+        number = context(digits, rounding).normalize(number)
     return f"{number:f}" if -7 < number.adjusted() < 17 else f"{number:E}"
 
 
@@ -315,7 +315,7 @@ def root_string(square: Fraction) -> str:
 
 def short_string(value: Fraction) -> str:
     """Four significant digits, however large or small: for messages."""
-    short = Context(prec=4).divide(Decimal(value.numerator), Decimal(value.denominator))
+    short = context(4).divide(Decimal(value.numerator), Decimal(value.denominator))
     return f"{short:.4g}"
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from decimal import Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, NoReturn
+
+from dpverify._decimals import context
 
 __all__ = [
     "PASSING",
@@ -198,7 +200,7 @@ def _text(value: object) -> str:
     A fraction is written as its decimal, where that has at most 28 digits.
     """
     if isinstance(value, Fraction) and value.denominator > 1:
-        decimal = Context(prec=28).divide(Decimal(value.numerator), Decimal(value.denominator))
+        decimal = context(28).divide(Decimal(value.numerator), Decimal(value.denominator))
         value = decimal if decimal == value else value
     try:
         text = str(value)

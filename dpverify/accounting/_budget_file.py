@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from dpverify._decimals import context
 from dpverify.accounting.composition.compose import Release, guarantee_of
 from dpverify.accounting.composition.filters import FILTERS, Cost, Filter
 from dpverify.data.atomic_files import new_file
@@ -431,7 +432,7 @@ def now() -> str:
 
 def rounded(value: Fraction, rounding: str) -> str:
     """A few digits, rounded in this direction."""
-    context = Context(prec=_SHOWN, rounding=rounding)
-    number = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    number = context.normalize(number)
+    few = context(_SHOWN, rounding)
+    number = few.divide(Decimal(value.numerator), Decimal(value.denominator))
+    number = few.normalize(number)
     return f"{number:f}" if -7 < number.adjusted() < 17 else f"{number:E}"

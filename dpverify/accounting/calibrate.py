@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import TypeVar, cast
 
+from dpverify._decimals import context
 from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
 from dpverify.accounting.curves.gaussian import (
     THEOREM,
@@ -30,7 +31,7 @@ from dpverify.numbers import positive_rational, whole
 
 __all__ = ["DISTRIBUTIONS", "calibrate"]
 
-_UP = Context(prec=17, rounding=ROUND_CEILING)
+_UP = context(17, ROUND_CEILING)
 _Curve = TypeVar("_Curve", bound=PrivacyCurve)
 
 

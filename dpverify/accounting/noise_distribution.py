@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING
 from fractions import Fraction
 
+from dpverify._decimals import context
 from dpverify.accounting.curves.gaussian import Gaussian, delta_gaussian, sigma_gaussian
 from dpverify.accounting.solve import brentq
 from dpverify.accounting.targets import Target
@@ -19,7 +20,7 @@ from dpverify.numbers import count
 __all__ = ["NoiseDistribution", "Values"]
 
 Values = Mapping[str, Fraction]
-_SIGMA_DIGITS = Context(prec=10, rounding=ROUND_CEILING)
+_SIGMA_DIGITS = context(10, ROUND_CEILING)
 _SIGMA_WIDTH, _SIGMA_STEP = 1e-8, 1e-9
 _SAMPLES_ACCURACY = 1e-3  # of a threshold: a millionth of the noise; each try takes a second
 

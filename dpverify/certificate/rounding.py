@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
+from dpverify._decimals import context
 from dpverify.enclosure import exact_string
 
 __all__ = ["about", "at_least", "at_most", "decimal_of", "exact", "percent_at_most"]
@@ -40,7 +41,7 @@ def exact(number: str | Fraction) -> str:
 
 def _rounded(text: str, digits: int, rounding: str) -> str:
     number = decimal_of(text, rounding)
-    return _written(Context(prec=digits, rounding=rounding).plus(number), largest=7)
+    return _written(context(digits, rounding).plus(number), largest=7)
 
 
 def _written(number: Decimal, *, largest: int = 15) -> str:
@@ -54,7 +55,7 @@ def _written(number: Decimal, *, largest: int = 15) -> str:
     exponent = number.adjusted()
     if -5 <= exponent < largest:
         return sign + _without_zeros(f"{number:f}")
-    mantissa = _without_zeros(f"{number.scaleb(-exponent, Context(prec=60)):f}")
+    mantissa = _without_zeros(f"{number.scaleb(-exponent, context(60)):f}")
     power = "10" + str(exponent).translate(_SUPERSCRIPTS)
     return sign + (power if mantissa == "1" else f"{mantissa}×{power}")
 
@@ -69,6 +70,4 @@ def decimal_of(number: str | Fraction, rounding: str = ROUND_HALF_EVEN) -> Decim
     if "/" not in text:
         return Decimal(text)
     value = Fraction(text)
-    return Context(prec=60, rounding=rounding).divide(
-        Decimal(value.numerator), Decimal(value.denominator)
-    )
+    return context(60, rounding).divide(Decimal(value.numerator), Decimal(value.denominator))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
 import click
 
+from dpverify._decimals import context
 from dpverify.accounting.calibrate import DISTRIBUTIONS
 from dpverify.accounting.composition.filters import infinity_mass
 from dpverify.accounting.targets import Target
@@ -36,7 +37,7 @@ _REPEATED = {
     "times": "how many releases there are together",
     "rate": "the probability of a record to be in the sample of each",
 }
-_DOWN = Context(prec=18, rounding=ROUND_FLOOR)
+_DOWN = context(18, ROUND_FLOOR)
 
 _name = click.argument("name", metavar="NAME")
 _parameters = click.option(

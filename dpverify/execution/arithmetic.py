@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from dpverify._decimals import context
+
 __all__ = ["foreign_arithmetic", "usual_arithmetic", "usual_errors"]
 
 
@@ -40,7 +42,7 @@ def usual_arithmetic() -> Iterator[None]:
     """Compute with the defaults."""
     token = _foreign.set(_foreign.get() or _Settings())
     try:
-        with usual_errors(), localcontext(Context()):
+        with usual_errors(), localcontext(context()):
             yield
     finally:
         _foreign.reset(token)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Iterator
-from decimal import Context, Decimal
+from decimal import Context, Decimal, DefaultContext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpverify as dpv
+from dpverify._decimals import context
 from dpverify.accounting.budget import Budget
 from dpverify.accounting.notions.people_figure import people
 from dpverify.certificate.rounding import exact
@@ -27,12 +29,18 @@ CONTEXTS = {
 }
 
 
+PARTS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+
+
 @pytest.fixture
 def restored() -> Iterator[None]:
-    errors, decimals = np.geterr(), decimal.getcontext().copy()
+    errors, decimals, default = np.geterr(), decimal.getcontext().copy(), DefaultContext.copy()
     yield
     np.seterr(**errors)
     decimal.setcontext(decimals)
+    for part in PARTS:
+        setattr(DefaultContext, part, getattr(default, part))
+    DefaultContext.traps = default.traps
 
 
 def numbers() -> list[Any]:
@@ -57,6 +65,28 @@ def test_decimals(name: str) -> None:
     expected = numbers()
     decimal.setcontext(CONTEXTS[name].copy())
     assert numbers() == expected
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+@pytest.mark.usefixtures("restored")
+def test_the_default_of_decimals(name: str) -> None:
+    """What new threads take over, and contexts that aren't told otherwise."""
+    expected = numbers()
+    for part in PARTS:
+        setattr(DefaultContext, part, getattr(CONTEXTS[name], part))
+    DefaultContext.traps = CONTEXTS[name].traps
+    decimal.setcontext(context())  # the thread's own, which is older
+    assert numbers() == expected
+    with usual_arithmetic():
+        assert numbers() == expected
+        assert decimal.getcontext().prec == 28
+
+
+def test_only_one_place_makes_contexts() -> None:
+    """Elsewhere, too, the default would show through."""
+    sources = Path(dpv.__file__).parent
+    made = {path.name for path in sources.rglob("*.py") if "Context(" in path.read_text()}
+    assert made == {"_decimals.py"}
 
 
 @pytest.mark.usefixtures("restored")

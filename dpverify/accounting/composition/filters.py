@@ -23,12 +23,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import ClassVar, cast
 
 from flint import arb
 
+from dpverify._decimals import context
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.accounting.losses.base import PrivacyLoss, escaping
 from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
@@ -54,8 +55,8 @@ __all__ = [
 Cost = Mapping[str, Fraction]
 """How much of each resource."""
 
-_DOWN = Context(prec=17, rounding=ROUND_FLOOR)
-_UP, _NEAREST = Context(prec=12, rounding=ROUND_CEILING), Context(prec=12)
+_DOWN = context(17, ROUND_FLOOR)
+_UP, _NEAREST = context(12, ROUND_CEILING), context(12)
 _LARGEST = 10**150  # target of a filter that computes in balls, whose ends are doubles
 _MOST_ORDERS = 200  # of an odometer
 _FAR = 400.0  # of its first order, the logarithm: any order is sound
@@ -270,7 +271,7 @@ class GaussianFilter(_LossFilter):
 
     def _limit(self, delta: Fraction) -> Fraction:
         sigma = Decimal.from_float(sigma_gaussian(self.epsilon, delta).upper)
-        return Fraction(_DOWN.divide(1, Context(prec=200).multiply(sigma, sigma)))
+        return Fraction(_DOWN.divide(1, context(200).multiply(sigma, sigma)))
 
     def _delta_at(self, limit: Fraction) -> Enclosure:
         return Gaussian.from_mu_squared(limit).delta_at(self.epsilon)

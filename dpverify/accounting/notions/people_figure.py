@@ -8,9 +8,11 @@ release has a ring around it, and the others are outlines.
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from html import escape
+
+from dpverify._decimals import context
 
 __all__ = ["people", "people_figure", "people_sentence"]
 
@@ -58,7 +60,7 @@ def people_figure(
     ]
     foot = _TOP + rows * _CELL + 26
     without = people(anyway, rounding=ROUND_FLOOR)
-    difference = Context().subtract(Decimal(people(at_most)), Decimal(without))
+    difference = context().subtract(Decimal(people(at_most)), Decimal(without))
     more = max(difference, Decimal(0))  # as the sentence has it
     legend = [
         ("anyway", f"{without} right without the release"),
@@ -98,6 +100,6 @@ def _text(x: int, y: int, text: str, *, weight: int = 400) -> str:
 def people(share: Fraction | float, *, rounding: str = ROUND_CEILING) -> str:
     """A share as a number of a hundred people, of four digits; rounded up by default."""
     number = 100 * Fraction(share)
-    rounded = Context(prec=4, rounding=rounding)
+    rounded = context(4, rounding)
     divided = rounded.divide(Decimal(number.numerator), Decimal(number.denominator))
     return f"{rounded.normalize(divided):f}"

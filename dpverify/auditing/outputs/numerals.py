@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
+
+from dpverify._decimals import context
 
 __all__ = ["Spelling", "numerals", "spelling"]
 
@@ -71,7 +73,7 @@ def spelling(numeral: str) -> Spelling:
         return Spelling(number)
     if number == 0 or math.isinf(number):
         return Spelling(number, form=numeral)
-    exact = Context(prec=2 * len(numeral) + 40)
+    exact = context(2 * len(numeral) + 40)
     written = exact.create_decimal(numeral)
     left = exact.subtract(written, Decimal(repr(number)))
     last = written.as_tuple().exponent

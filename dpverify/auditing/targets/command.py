@@ -32,11 +32,12 @@ import weakref
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import IO, Any
 
 import numpy as np
 
+from dpverify._decimals import context
 from dpverify._json import each_once
 from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError, require
@@ -271,7 +272,7 @@ def _number(text: str) -> float | Decimal:
     """The double that a numeral is of, at any number of digits; else all of its digits."""
     exact, nearest = Decimal(text), float(text)
     if math.isfinite(nearest):
-        digits = Context(prec=len(exact.as_tuple().digits))
+        digits = context(len(exact.as_tuple().digits))
         if digits.create_decimal_from_float(nearest) == exact:
             return nearest
     return exact

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from typing import get_args
 
+from dpverify._decimals import context
 from dpverify.certificate.answered import Answered
 from dpverify.certificate.configuration import AboutField
 from dpverify.certificate.hazards import EDITION
@@ -111,7 +112,7 @@ def render(certificate: Certificate, later: Sequence[Answered] = ()) -> str:
         release=certificate.release,
         findings=findings,
         refuted=[row for row in findings if row.finding.refuted_at is not None],
-        factor=str(Context(prec=50).exp(factor)) if factor < 1000 else None,
+        factor=str(context(50).exp(factor)) if factor < 1000 else None,
         whole_width=_is_whole_width(certificate),
         domain=domain_in_words(inputs),
         ratio=str(decimal_of(attack.epsilon_lower) / ceiling) if ceiling > 0 else None,
