@@ -159,11 +159,18 @@ def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     command = program(f"{NOISE.replace('SCALE', '1')} {mark}", seeded=True)
     one, two = (audited(command, draws=2000, workers=workers) for workers in (1, 2))
     assert one.findings[0].statement == two.findings[0].statement
-    left = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended
-            left += [process] if mark.encode() in (process / "cmdline").read_bytes() else []
-    assert left == []
+
+    def left() -> list[Path]:
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended
+                found += [process] if mark.encode() in (process / "cmdline").read_bytes() else []
+        return found
+
+    until = time.monotonic() + 10  # a worker gives its last answer before it ends its program
+    while left() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert left() == []
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
