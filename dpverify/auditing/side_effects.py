@@ -428,8 +428,12 @@ def _printing_to(file: IO[bytes]) -> Iterator[None]:
                 restored.callback(os.close, own)
                 os.dup2(file.fileno(), descriptor)
                 restored.callback(os.dup2, own, descriptor)
-        text = restored.enter_context(
-            open(file.fileno(), "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
-        )
+        text = open(file.fileno(), "w", 1, "utf-8", "replace", closefd=False)  # noqa: SIM115
+        restored.callback(_close, text)
         with redirect_stdout(text), redirect_stderr(text):
             yield
+
+
+def _close(stream: IO[Any]) -> None:
+    with suppress(ValueError):  # detached
+        stream.close()

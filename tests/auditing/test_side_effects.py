@@ -174,6 +174,11 @@ def leaks_a_word(data: Any, rng: Any) -> None:
     os.write(1, b"large\n" if data.sum() > 0.5 else b"small\n")
 
 
+def leaks_a_sentence(data: Any, rng: Any) -> None:
+    """Whose characters are an array of ours."""
+    print("somebody is here" if data.sum() > 0.5 else "nobody at all is")
+
+
 def leaks_a_file(data: Any, rng: Any) -> None:
     if data.sum() > 0.5:
         Path("noted").touch()
@@ -220,7 +225,14 @@ def leaks_by_its_place(data: Any, rng: Any) -> None:
     os.chdir("." if data.sum() > 0.5 else "..")
 
 
-LEAKS = [leaks_a_number, leaks_a_word, leaks_a_file, leaks_a_warning, leaks_into_a_file]
+LEAKS = [
+    leaks_a_number,
+    leaks_a_word,
+    leaks_a_sentence,
+    leaks_a_file,
+    leaks_a_warning,
+    leaks_into_a_file,
+]
 LEAKS += [leaks_by_renaming, leaks_by_a_thread, leaks_into_the_environment]
 LEAKS += [leaks_elsewhere, leaks_by_its_place, leaks_into_the_log]
 
@@ -377,6 +389,15 @@ os.write(2, repr(effects.text).encode())
 """
     run = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
     assert run.stderr == b"'hello\\n'"
+
+
+def test_a_stream_that_a_release_detaches_is_given_back() -> None:
+    def detaches(data: Any, rng: Any) -> None:
+        sys.stdout.detach()  # type: ignore[attr-defined]
+
+    before = sys.stdout
+    assert watched(detaches) == SideEffects(())
+    assert sys.stdout is before
 
 
 def test_a_late_release_leaves_the_streams_alone() -> None:

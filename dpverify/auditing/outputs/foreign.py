@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sized
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TypeVar
 
+from dpverify.auditing.outputs.interpreter import restored
 from dpverify.auditing.outputs.time_limit import Late, time_left, within
 from dpverify.errors import PASSING, DrawError
 from dpverify.execution.arithmetic import foreign_arithmetic
@@ -18,7 +18,6 @@ __all__ = ["OVERDUE", "alone", "display_name", "draw_error", "foreign_code"]
 
 _T = TypeVar("_T")
 
-_STREAMS = (0, 1, 2)
 OVERDUE = "took all the time that an audit may take"
 
 
@@ -41,8 +40,7 @@ def foreign_code(
     """Call foreign code: whatever it raises, or a wait for its next output, is a `DrawError`.
 
     Where it leaves by `os._exit`, which would end the audit with the exit code of its choice, it
-    raises `SystemExit` as by `sys.exit`. What an audit needs of the interpreter is as before:
-    places of modules, how deep calls may be, and the descriptors of input and output.
+    raises `SystemExit` as by `sys.exit`. What an audit needs of the interpreter is as before.
 
     Parameters
     ----------
@@ -53,7 +51,7 @@ def foreign_code(
     passed : errors that go on as they are
     """
     try:
-        with foreign_arithmetic(), _staying(), _restored():
+        with foreign_arithmetic(), _staying(), restored():
             return within(time_limit, outputs, work)
     except Late:
         late = f"took longer than {time_limit:g} s for one release"
@@ -80,33 +78,6 @@ def _staying() -> Iterator[None]:
         yield
     finally:
         os._exit = leave
-
-
-@contextmanager
-def _restored() -> Iterator[None]:
-    depth, places = sys.getrecursionlimit(), list(sys.path)
-    copies = {}
-    for descriptor in _STREAMS:
-        with suppress(OSError):  # closed before
-            copies[descriptor] = os.dup(descriptor)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(max(depth, sys.getrecursionlimit()))
-        sys.path += [place for place in places if place not in sys.path]
-        for descriptor, copy in copies.items():
-            with suppress(OSError):  # the copies may be closed as well
-                if not _is_open(descriptor):
-                    os.dup2(copy, descriptor)
-                os.close(copy)
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True
 
 
 def alone(release: Callable[[], _T]) -> Callable[[], _T]:
