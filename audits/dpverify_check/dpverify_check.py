@@ -746,7 +746,7 @@ def tight_ends(low: Span, high: Span, most: Fraction | None = None) -> Callable[
         highs = {Fraction(above(end)) for end in high}
         if most is not None:
             lows, highs = ({min(end, most) for end in ends} for ends in (lows, highs))
-            require(found.high <= most, f"{where}.upper", f"is above {_near(Span(most, most))}")
+            close(found.high <= most, f"{where}.upper", f"is above {_near(Span(most, most))}")
         require(found.low <= max(lows), f"{where}.lower", f"is above {_near(low)}")
         require(found.high >= min(highs), f"{where}.upper", f"is below {_near(high)}")
         close(found.low in lows, f"{where}.lower", f"isn't the double below {_near(low)}")
@@ -1421,9 +1421,7 @@ class GaussianCurve(Curve):
     def delta_ends(self, epsilon: Fraction) -> Callable[[str, Any], None]:
         value = self.delta(epsilon)
         if value == Span(Fraction(0), _TINY):
-            return lambda where, stated: same(
-                where, stated, {"lower": "0", "upper": "4.94065645841246545E-324"}
-            )
+            return tight_ends(Span(value.low, value.low), Span(value.high, value.high))
         return closed_form(value)
 
     def epsilon_ends(self, delta: Fraction) -> Callable[[str, Any], None]:

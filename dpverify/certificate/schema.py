@@ -491,7 +491,7 @@ class Certificate(WholeDocument):
             ("", f"by {guarantee.theorem}"),
             ("", f"delta({epsilon}) <= {guarantee.delta.upper}"),
             *(
-                [("noise", f"sigma = {sigma['upper']}, exactly rounded to the grid")]
+                [("noise", f"sigma = {sigma['lower']}, exactly rounded to the grid")]
                 if isinstance(sigma, dict)
                 else []
             ),

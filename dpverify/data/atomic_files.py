@@ -65,7 +65,7 @@ def check_writable(folder: Path, *, ours: Callable[[str], object]) -> None:
                 )
         folder.parent.mkdir(parents=True, exist_ok=True)
         probe = _beside(folder)
-        _clear(probe)
+        _clear(probe, folder)
         probe.mkdir(mode=0o700)
         probe.rmdir()
 
@@ -83,11 +83,11 @@ def replacing(folder: Path) -> Iterator[Path]:
     """
     new = _beside(folder)
     with _as_output_error(folder), ExitStack() as locks:
-        _clear(new)
+        _clear(new, folder)
         new.mkdir(mode=0o700)
         for held in (new, folder):
             if held.exists():
-                locks.enter_context(_locked(held))
+                locks.enter_context(_locked(held, folder))
         try:
             yield new
             _sync(new)
@@ -100,6 +100,8 @@ def replacing(folder: Path) -> Iterator[Path]:
             os.umask(mask)
             folder.chmod(0o777 & ~mask)
             _sync(folder.parent)
+        except OutputError as error:  # of a file in the new folder, which has another name so far
+            raise OutputError(str(error).replace(str(new), str(folder))) from None
         finally:
             if new.is_symlink():  # that someone put in the folder's place meanwhile
                 new.unlink()
@@ -243,19 +245,22 @@ def _beside(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.partial")
 
 
-def _clear(left: Path) -> None:
-    """Remove what a killed process left; of a link itself alone."""
+def _clear(left: Path, folder: Path) -> None:
+    """Remove what a killed process left beside a folder; of a link itself alone."""
     if left.is_symlink():
         left.unlink()
     elif left.exists():
-        with _locked(left):
+        with _locked(left, folder):
             shutil.rmtree(left)
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep other processes from replacing this folder; the system unlocks it after a kill."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _locked(held: Path, folder: Path) -> Iterator[None]:
+    """Keep other processes from replacing a folder, by what lies there or beside it.
+
+    The system unlocks it after a kill. Errors name the folder, which is what the user gave.
+    """
+    descriptor = os.open(held, os.O_RDONLY)
     try:
         _lock(descriptor, folder)
         yield

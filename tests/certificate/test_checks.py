@@ -14,6 +14,7 @@ import pytest
 from dpverify.certificate import checks
 from dpverify.certificate.archive import SKETCH
 from dpverify.certificate.certify import CERTIFICATE, document_digest, environment
+from dpverify.certificate.checklist import answers
 from dpverify.certificate.checks import check_certificate, read_certificate, recomputed
 from dpverify.certificate.derive import AuditPlan, collect
 from dpverify.certificate.schema import Certificate, Evidence, Inputs
@@ -237,6 +238,39 @@ def test_a_bound_of_another_version_may_be_wider_and_no_closer(
     altered["derived"]["guarantee"]["epsilon"]["upper"] += "0"
     altered["digest"] = document_digest(altered)
     assert checked().status == "differs"
+
+
+def test_a_certificate_of_another_version_answers_by_its_own_bounds(
+    certificate: dict[str, Any],
+) -> None:
+    """It was answered by today's, so that hazards differed where its bounds were further out."""
+    altered = copy.deepcopy(certificate)
+    altered["environment"]["versions"]["dpverify"] = "0.0.9"
+    for path in leaves(altered["derived"]):
+        if path[-1] == "upper" and path[:-1] != ("guarantee", "delta"):
+            ends = at(altered["derived"], path[:-1])
+            ends |= Enclosure(float(ends["lower"]), 1.01 * float(ends["upper"])).as_json()
+    read = Certificate.model_validate(altered)
+    own = [answer.model_dump() for answer in answers(read.inputs, read.derived)]
+    assert own != certificate["checklist"]
+    for checklist, status in ((own, "agrees"), (certificate["checklist"], "differs")):
+        altered["checklist"] = checklist
+        altered["digest"] = document_digest(altered)
+        checks = check_certificate(altered, None, replay=False)
+        for lines in (checks, check_fields(altered)):
+            differing = [line.name for line in lines if line.status == "differs"]
+            assert differing == ([] if status == "agrees" else ["checklist"])
+
+
+def test_no_version_has_infinite_bounds(certificate: dict[str, Any]) -> None:
+    altered = copy.deepcopy(certificate)
+    altered["environment"]["versions"]["dpverify"] = "0.0.9"
+    altered["derived"]["curve"][0]["delta"]["upper"] = "Infinity"
+    altered["digest"] = document_digest(altered)
+    checks = check_certificate(altered, None, replay=False)
+    (differs,) = [check for check in checks if check.status == "differs"]
+    assert differs.name == "guarantee and curve"
+    assert [line.name for line in check_fields(altered) if line.status == "differs"] == ["curve"]
 
 
 def test_a_delta_above_the_target_differs_whatever_the_version(

@@ -23,7 +23,7 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.outputs.journal import AuditJournal
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
-from dpverify.data.atomic_files import check_writable, replacing, sha256_file
+from dpverify.data.atomic_files import check_writable, replacing, sha256_file, write_file
 from dpverify.errors import OutputError
 from tests.helpers.command_line import run
 from tests.helpers.paths import ROOT
@@ -61,10 +61,16 @@ def test_two_at_once_do_not_mix_their_files(tmp_path: Path) -> None:
                 lambda: check_writable(out, ours="mine".__eq__),
                 replacing(out).__enter__,
             ):
-                with pytest.raises(OutputError, match="another process is writing it"):
+                with pytest.raises(OutputError, match=f"^{out}: another process is writing it"):
                     late()
         assert [path.read_text(encoding="utf-8") for path in out.iterdir()] == [turn]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_errors_name_the_folder_that_the_user_gave(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(OutputError, match=f"^{out}/a/b: can't be written"), replacing(out) as new:
+        write_file(new / "a" / "b", b"")
 
 
 @pytest.mark.nightly
@@ -79,6 +85,7 @@ def test_a_full_disc_leaves_the_old_release(place: Path, size: int) -> None:
     )
     assert done.returncode == 2, done.stderr
     assert "can't be written: File too large" in done.stderr
+    assert ".partial" not in done.stderr
     assert {path.name: path.read_bytes() for path in (place / "out").iterdir()} == before
     assert {path.name for path in place.iterdir()} == {"release.toml", "records.npy", "out"}
     # With room again the next run goes on.
