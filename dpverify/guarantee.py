@@ -22,6 +22,8 @@ from typing import (
     runtime_checkable,
 )
 
+import numpy as np
+
 from dpverify._axes import axes_or_new
 from dpverify.data.adjacency import Adjacency, Group
 from dpverify.enclosure import Enclosure, Real, exact_string, number_string, rational
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from dpverify.accounting.notions.risk import Risk
 
 _LONGEST_DOUBLE = 24  # characters
+_FARTHEST = 2**1001  # twice as far as any finite loss of noise may lie
+_MOST_NOISE = Fraction(2**20)
 Notion = Literal["differential privacy", "individual differential privacy"]
 _Adjacent = TypeVar("_Adjacent", Adjacency, Adjacency | None)
 
@@ -97,7 +101,8 @@ class PrivacyBound(ABC):
         exact = rational("epsilon", epsilon)
         require(exact >= 0, "epsilon", epsilon, "at least 0")
         with usual_errors():
-            return self._delta(exact)
+            found = self._delta(exact)
+        return Enclosure(min(found.lower, 1.0), min(found.upper, 1.0))
 
     def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in [0, 1)."""
@@ -179,13 +184,32 @@ class PrivacyCurve(PrivacyBound):
         """The unit of privacy in words, where the adjacency is known."""
         return None if self.adjacency is None else self.adjacency.unit
 
-    @abstractmethod
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is for a move that bounds those of all neighbours, and that none may make."""
+        return False
+
+    def rates(self, threshold: Real, *, noise: Real = 1.0) -> tuple[float, float]:
         """Rates of true and of false positives of the test {L ≥ threshold} at its worst pair.
 
-        In doubles, for planning an audit and its power, not for proof. With `noise` below 1 the
-        noise is scaled by that factor, the loss still being computed for the claimed noise.
+        In doubles, for planning an audit and its power, not for proof.
+
+        Parameters
+        ----------
+        threshold : in nats; an infinite one is taken for one beyond all finite losses
+        noise : factor from 2⁻²⁰ to 2²⁰ by which the noise is scaled, the loss still being computed
+            for the claimed noise
         """
+        infinite = isinstance(threshold, float) and math.isinf(threshold)
+        place = threshold if infinite else rational("threshold", threshold)
+        scale = rational("noise", noise)
+        require(1 / _MOST_NOISE <= scale <= _MOST_NOISE, "noise", noise, "from 2**-20 to 2**20")
+        with usual_errors(), np.errstate(over="ignore"):
+            return self._rates(float(min(max(place, -_FARTHEST), _FARTHEST)), float(scale))
+
+    @abstractmethod
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
+        """Those rates, for a threshold of at most 2**1001 on either side."""
 
     def losses(self) -> Losses:
         """Independent privacy losses with their multiplicities, for composition.

@@ -5,8 +5,8 @@ for certain, and no level is needed. An accountant that computes in doubles miss
 their last digits; `tolerance` says how much of that is forgiven.
 
 That is so where the curve is attained: some mechanism of that description loses so much. Of a bound
-(of zCDP or Rényi divergences, of shuffled answers, of several selections) the truth may be below
-it, and a claim below it is unknown.
+(of zCDP or Rényi divergences, of shuffled answers, of several selections, of a move that is larger
+than any neighbour's) the truth may be below it, and a claim below it is unknown.
 """
 
 from __future__ import annotations
@@ -334,6 +334,8 @@ def _cell(
 
 def _attained(curve: PrivacyBound, *, largest: bool) -> bool:
     """Whether some mechanism loses so much, and it is no bound alone; or its `largest` loss."""
+    if isinstance(curve, PrivacyCurve) and curve.is_bound:
+        return False
     match curve:
         case PoissonSampled() | PoissonReplaced():
             return _mirrored(curve.curve) and _attained(curve.curve, largest=largest)

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from dpverify._decimals import context
+from dpverify.errors import DPVerifyError, NumericalError
 
-__all__ = ["foreign_arithmetic", "usual_arithmetic", "usual_errors"]
+__all__ = ["foreign_arithmetic", "usual_arithmetic", "usual_errors", "within_doubles"]
 
 
 @dataclass(slots=True)
@@ -35,6 +36,22 @@ _foreign: ContextVar[_Settings | None] = ContextVar("_foreign", default=None)
 def usual_errors() -> np.errstate:
     """What overflows or underflows is treated as numpy does by default."""
     return np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
+
+
+@contextmanager
+def within_doubles() -> Iterator[None]:
+    """Plan in doubles, and raise a `NumericalError` where they can't hold a number.
+
+    Else it is a warning of numpy's, and a bare error where Python divides by 0, takes a logarithm
+    or rounds what isn't finite.
+    """
+    try:
+        with np.errstate(divide="raise", over="raise", under="ignore", invalid="raise"):
+            yield
+    except DPVerifyError:
+        raise
+    except (ArithmeticError, ValueError) as error:
+        raise NumericalError(f"a number is beyond doubles: {error}") from error
 
 
 @contextmanager

@@ -14,11 +14,16 @@ import pytest
 import dpverify as dpv
 from dpverify.accounting.composition.parallel import parallel
 from dpverify.accounting.curves.discrete_pair import DiscretePair
+from dpverify.accounting.curves.matrix_mechanism import matrix_mechanism
 from dpverify.auditing.accountants import AccountantReport, audit_accountant
 from dpverify.auditing.reporters.json import json
 from dpverify.auditing.reporters.junit import junit
 from dpverify.auditing.reporters.text import text
+from dpverify.data.adjacency import Attribute
 from dpverify.errors import ParameterError
+
+APART = [[1, -1], [1, 0]]
+"""A matrix of two columns of which the product is negative."""
 
 
 def gaussian(sigma: Any) -> dpv.PrivacyCurve:
@@ -111,6 +116,19 @@ ROUNDED = DiscretePair(p=[0.9, 0.1], q=[0.1, 0.9], error="1e-15")
         (dpv.curves.exponential_mechanism(scale=1, sensitivity=1), "unsafe"),
         (dpv.Gaussian(sigma=1), "unsafe"),
         (2 * dpv.Gaussian(sigma=1) + dpv.Laplace(scale=1), "unsafe"),
+        (matrix_mechanism(APART, sigma=2, together=[(0, 1)]), "unknown"),
+        (3 * matrix_mechanism(APART, sigma=2, together=[(0, 1)]), "unknown"),
+        ((3 * matrix_mechanism(APART, sigma=2, together=[(0, 1)])).group(2), "unknown"),
+        (matrix_mechanism(APART, sigma=2, together=[(0, 1)]).poisson_sampled(rate=0.5), "unknown"),
+        (parallel(matrix_mechanism(APART, sigma=2, together=[(0, 1)])), "unknown"),
+        (matrix_mechanism(APART, sigma=2), "unsafe"),
+        (matrix_mechanism([[1, 0], [1, 1]], sigma=2, together=[(0, 1)]), "unsafe"),
+        (matrix_mechanism([[2, 0], [0, 3]], scale=2), "unsafe"),
+        (matrix_mechanism([[1, 3, 0], [2, -1, 1]], scale=2), "unsafe"),
+        (matrix_mechanism([[3, 2], [0, 2]], scale=2), "unknown"),
+        (2 * matrix_mechanism([[3, 2], [0, 2]], scale=2), "unknown"),
+        (matrix_mechanism([[1]], scale=2, adjacency=Attribute("0.5")), "unknown"),
+        (matrix_mechanism([[1]], sigma=2, adjacency=Attribute(1)), "unsafe"),
     ],
     ids=str,
 )

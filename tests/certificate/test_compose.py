@@ -222,7 +222,7 @@ def test_a_curve_without_a_loss_composes_by_its_point(
         def _epsilon(self, delta: Fraction) -> Enclosure:
             raise NotImplementedError
 
-        def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+        def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
             raise NotImplementedError
 
     class Stranger:

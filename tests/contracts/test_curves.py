@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -49,7 +51,7 @@ from dpverify.accounting.notions.renyi import RDP, GaussianRenyi, PureRenyi
 from dpverify.accounting.notions.zcdp import ZCDP
 from dpverify.data.adjacency import Attribute, Record
 from dpverify.enclosure import Enclosure
-from dpverify.errors import ParameterError
+from dpverify.errors import NumericalError, ParameterError
 from dpverify.guarantee import PrivacyBound, PrivacyCurve
 from dpverify_mechanisms.baselines.geometric_noise import Geometric
 from tests.helpers.profiles import day_and_night
@@ -113,6 +115,7 @@ UNBOUNDED = (
     GaussianTradeOff,
 )
 every_curve = pytest.mark.parametrize("curve", [*CURVES, *DERIVED[:1]], ids=str)
+single = pytest.mark.parametrize("curve", [*CURVES, *ALONE, *DERIVED], ids=str)
 everything = pytest.mark.parametrize("curve", [*CURVES, *ALONE, *DERIVED, *BOUNDS], ids=str)
 
 
@@ -171,7 +174,91 @@ def test_it_prints_itself_and_travels(curve: PrivacyBound) -> None:
     assert hash(again) == hash(curve)
 
 
-@pytest.mark.parametrize("curve", [*CURVES, *ALONE, *DERIVED], ids=str)
+@everything
+def test_numbers_at_the_edge_of_doubles_have_an_answer(curve: PrivacyBound) -> None:
+    """Without a warning, which is an error here."""
+    farthest: list[float | Fraction] = [
+        5e-324,
+        1e-20,
+        710,
+        1e155,
+        math.nextafter(math.inf, 0),
+        Fraction(10**400),
+    ]
+    deltas = [curve.delta_at(epsilon) for epsilon in farthest]
+    assert all(0 <= one.lower <= one.upper <= 1 for one in deltas)
+    assert all(after.lower <= before.upper for before, after in pairwise(deltas))
+    for delta in (1 - 2**-53, 1 - Fraction(1, 10**400)):
+        with suppress(ParameterError, NumericalError):
+            assert 0 <= curve.epsilon_at(delta).lower <= curve.epsilon_at(delta).upper
+
+
+@single
+def test_rates_at_the_edge_of_doubles_have_an_answer(curve: PrivacyCurve) -> None:
+    """Beyond all losses the test says yes to what is infinite alone, and below them to all."""
+    for far in (710, 1e155, math.nextafter(math.inf, 0), Fraction(10**400), math.inf):
+        own, other = curve.rates(far)
+        assert other == pytest.approx(0, abs=1e-12)
+        assert own == pytest.approx(curve.delta_at(10**9).upper, abs=1e-9)
+        below = curve.rates(-far)
+        assert below[0] == pytest.approx(1, abs=1e-9)
+        assert 1 - own - 1e-9 <= below[1] <= 1  # all but what the second law has alone
+    for noise in (2**-20, 2**20):
+        assert all(0 <= rate <= 1 for rate in curve.rates(1, noise=noise))
+    wrong: list[Any] = [math.nan, "one", None]
+    for number in wrong:
+        with pytest.raises(ParameterError, match=r"^threshold="):
+            curve.rates(number)
+    for number in [*wrong, 0, -1, math.inf, 1e-300]:
+        with pytest.raises(ParameterError, match=r"^noise="):
+            curve.rates(1, noise=number)
+
+
+SAMPLES: list[Callable[[PrivacyCurve, Fraction], PrivacyCurve]] = [
+    lambda curve, rate: curve.poisson_sampled(rate=rate),
+    lambda curve, rate: curve.poisson_sampled(rate=rate, replaced=True),
+    lambda curve, rate: curve.sampled_without_replacement(
+        size=rate.numerator, out_of=rate.denominator
+    ),
+]
+
+
+@pytest.mark.parametrize("sampled", SAMPLES)
+@pytest.mark.parametrize("curve", [Gaussian(sigma=1), Laplace(scale=1), BIT], ids=str)
+def test_rates_of_samples_at_the_edge_of_doubles_have_an_answer(
+    curve: PrivacyCurve, sampled: Callable[[PrivacyCurve, Fraction], PrivacyCurve]
+) -> None:
+    """Of two releases: a rate next to 1 costs as much as the rate 1, but for what it leaves out."""
+    tiny = Fraction(1, 10**25)
+    whole, nearly = (2 * sampled(curve, rate) for rate in (Fraction(1), 1 - tiny))
+    truth, found = whole.delta_at(HALF), nearly.delta_at(HALF)
+    assert found.lower <= truth.upper + 1e-20
+    assert found.upper >= truth.lower - 1e-20
+    assert found.width < 1e-8
+    rates, least = (2 * sampled(curve, tiny)).rates(1), (2 * sampled(curve, tiny)).rates(-1)
+    assert (*rates, *least) == pytest.approx((0, 0, 1, 1), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        10**6 * RandomizedResponse(keep=HALF + Fraction(1, 10**300)).poisson_sampled(rate=HALF),
+        2 * DiscreteGaussian(sigma=Fraction(1, 100)).poisson_sampled(rate=1 - Fraction(1, 10**25)),
+        2 * Laplace(scale=Fraction(1, 10**30)).poisson_sampled(rate=1 - Fraction(1, 10**25)),
+    ],
+    ids=str,
+)
+def test_parameters_at_the_edge_of_doubles_have_an_answer_or_a_clear_error(
+    curve: PrivacyCurve,
+) -> None:
+    for ask in (lambda: curve.delta_at(1), lambda: curve.delta_at(0), lambda: curve.rates(1)):
+        with suppress(NumericalError):
+            found = ask()
+            low, high = (found.lower, found.upper) if isinstance(found, Enclosure) else found[::-1]
+            assert 0 <= low <= high <= 1
+
+
+@single
 def test_rates_attain_the_curve(curve: PrivacyCurve) -> None:
     """The likelihood-ratio test at ε has P − e^ε·Q = δ(ε); of sums, the normal law's estimate."""
     for epsilon in (0.0, 0.25, 1.5):

@@ -61,7 +61,7 @@ class QuickClaim(PrivacyCurve):
     def _epsilon(self, delta: Fraction) -> Enclosure:
         return _epsilon(self.exact, delta)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         return self.exact.rates(threshold, noise=noise)
 
 

@@ -52,7 +52,7 @@ __all__ = ["SAMPLED_EFFORTS", "SampledSum", "sampled_bounds", "sampled_root", "s
 _CELLS, _REACH = 20_000, 12.0
 _POWERS = 72  # that are tried in Chernoff's bound
 _MOST_WORK = 60_000_000  # nodes times points
-_SLACK = 1e-9
+_SLACK, _TINY = 1e-9, 1e-300
 _WIDEST = 0.5  # window
 _ROUNDS = 5
 _MOST_STEPS = 30
@@ -378,7 +378,7 @@ def _last_node(integral: PowerIntegral, times: int, line: Line) -> tuple[int | N
     log_total = float(abs(total).upper().log())
 
     def log_beyond(last: int) -> float:
-        modulus = float(sizes @ np.exp(-last * step * angles)) * (1 + _SLACK) + error
+        modulus = float(sizes @ np.exp(-last * step * angles)) * (1 + _SLACK) + error + _TINY
         fall = math.log(times) + math.log(modulus) if windowed else times * math.log(modulus)
         # Σ_{k > K} 1/(kη)² < 1/(η²K)
         return log_whole + fall - math.log(step * step * last) + _SLACK * (1 + abs(log_whole))
@@ -413,7 +413,7 @@ def _rest(mixture: NormalMixture, times: int, eps: float, room: float, c: float)
     end = float(x[at])
     above = math.log(times) + float(
         np.logaddexp(
-            math.log1p(-q) + scipy.special.log_ndtr(-end),
+            mixture.log_rest + scipy.special.log_ndtr(-end),
             math.log(q) + scipy.special.log_ndtr(mu - end),
         )
     )

@@ -130,6 +130,7 @@ def compose(*releases: Release, same_records: bool = False) -> PrivacyCurve | Gu
         curve=Composed(
             losses=tuple(pair for group in grouped(parts) for pair in group),
             drawn=any(part.over_the_draw for part in parts),
+            is_bound=any(part.curve.is_bound for part in parts),
         ),
         adjacency=adjacency,
         randomness="; ".join(dict.fromkeys(part.randomness for part in parts)),

@@ -104,6 +104,7 @@ from dpverify.accounting.solve import last_holding
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
+from dpverify.execution.arithmetic import within_doubles
 from dpverify.guarantee import (
     PrivacyBound,
     PrivacyCurve,
@@ -133,6 +134,7 @@ _FEW_NODES = 10_000  # that a sum over samples takes before large losses are spl
 _WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice is tried as well
 _MOST_EPSILON = 2**500
 _SHARP, _ROUNDS = 1e-8, 3  # relative width of ε between two sums, and tries to reach it
+_TINY = 1e-300
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
@@ -155,11 +157,13 @@ class Composed(PrivacyCurve):
         influence.
     adjacency : whom it protects
     drawn : whether it averages over public draws, of which it doesn't say which they are
+    is_bound : whether a loss is for a move that bounds those of all neighbours, and none may make
     """
 
     _losses: Losses = field(converter=_to_losses)
     adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
     drawn: bool = field(default=False, repr=False)
+    is_bound: bool = field(default=False, eq=False, repr=False)
 
     @classmethod
     def of(cls, curves: Sequence[PrivacyCurve], *, times: int = 1) -> Self:
@@ -170,6 +174,7 @@ class Composed(PrivacyCurve):
         return cls(
             losses=tuple((loss, times * n) for curve in curves for loss, n in curve.losses()),
             adjacency=common_adjacency([curve.adjacency for curve in curves]),
+            is_bound=any(curve.is_bound for curve in curves),
         )
 
     def losses(self) -> Losses:
@@ -180,7 +185,8 @@ class Composed(PrivacyCurve):
         """That of the closed form, where there is one; else the bound that the sum alone proves."""
         closed = closed_form(self._losses)
         if isinstance(closed, Gaussian | Laplace):
-            return evolve(closed, adjacency=self.adjacency).group(size)
+            alike = evolve(closed, adjacency=self.adjacency, is_bound=self.is_bound)
+            return alike.group(size)
         return super().group(size)
 
     def __str__(self) -> str:
@@ -232,9 +238,10 @@ class Composed(PrivacyCurve):
             return Enclosure(Enclosure.of_exact(least).lower, most)
         found: list[Enclosure] = []
         try:
-            for direction in self._directions():
-                if not any(direction.is_below(epsilon, Fraction(other.lower)) for other in found):
-                    found.append(direction.delta_at(epsilon))
+            with within_doubles():
+                for direction in self._directions():
+                    if not any(direction.is_below(epsilon, Fraction(x.lower)) for x in found):
+                        found.append(direction.delta_at(epsilon))
         except NumericalError:
             return still_delta(self._losses, epsilon) or delta_apart(self._parts(), epsilon)
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
@@ -249,11 +256,12 @@ class Composed(PrivacyCurve):
             return closed.epsilon_at(delta)
         found: list[Enclosure] = []
         try:
-            for direction in self._directions():
-                if any(math.isinf(other.lower) for other in found):
-                    break  # nothing is larger
-                if not any(direction.is_below(Fraction(other.lower), delta) for other in found):
-                    found.append(direction.epsilon_at(delta))
+            with within_doubles():
+                for direction in self._directions():
+                    if any(math.isinf(other.lower) for other in found):
+                        break  # nothing is larger
+                    if not any(direction.is_below(Fraction(x.lower), delta) for x in found):
+                        found.append(direction.epsilon_at(delta))
         except NumericalError:
             return still_epsilon(self._losses, delta) or epsilon_apart(self._parts(), delta)
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
@@ -272,16 +280,17 @@ class Composed(PrivacyCurve):
             raise  # noqa: PLE0704  # of a NumericalError
         return [(Composed(losses=((whole, count),)), Composed(losses=((loss, 1),)))]
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, by the normal law with the loss's mean and variance.
 
         With `noise` below 1 the standard deviation is scaled by it.
         """
         rates = []
         for losses, side in ((self._losses, 1.0), (_reversed(self._losses), -1.0)):
-            mean, deviation = _direction(losses).mean_and_deviation()
-            score = (side * mean - threshold) / (noise * deviation)
-            rates.append(math.erfc(-score / math.sqrt(2)) / 2)
+            with within_doubles():
+                mean, deviation = _direction(losses).mean_and_deviation()
+                ahead, spread = side * mean - threshold, max(noise * deviation, _TINY)
+                rates.append(math.erfc(-ahead / spread / math.sqrt(2)) / 2)
         return rates[0], rates[1]
 
     def _directions(self) -> list[_Direction | GridDirection]:
@@ -398,7 +407,8 @@ class _Direction:
         """
         found, last = Enclosure(0.0, math.inf), None
         try:
-            found = find()
+            with within_doubles():
+                found = find()
         except NumericalError as error:
             last = error
         for make in (self._cut, lambda _: GridDirection(losses=self.losses)):
@@ -408,7 +418,8 @@ class _Direction:
             if other is None:
                 continue
             try:
-                answer = ask(other)
+                with within_doubles():
+                    answer = ask(other)
                 found = Enclosure(max(found.lower, answer.lower), min(found.upper, answer.upper))
             except NumericalError as error:
                 last = last and error

@@ -46,6 +46,7 @@ _PRECISION = 128
 _MOST = 1000
 _ACCURACY = 1e-5
 _TINY = 1e-320
+_FARTHEST = 2**100
 _DOUBLINGS = 60
 
 
@@ -85,6 +86,8 @@ class GroupBound(PrivacyBound):
         one = self.one.delta_at(epsilon)
         if self.size == 1:
             return one
+        if epsilon > _FARTHEST:  # δ falls
+            return Enclosure(one.lower, self._delta(Fraction(_FARTHEST)).upper)
         upper = self._bound(epsilon, self._best_step(epsilon))
         return Enclosure(one.lower, max(min(upper, self._bound(epsilon, 0.0)), one.upper))
 

@@ -104,6 +104,11 @@ class Parallel(PrivacyCurve):
         """That of all parts."""
         return self.curves[0].adjacency
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether that of a part is."""
+        return any(curve.is_bound for curve in self.curves)
+
     def __str__(self) -> str:
         return f"parallel({', '.join(map(str, self.curves))})"
 
@@ -113,7 +118,7 @@ class Parallel(PrivacyCurve):
     def _epsilon(self, delta: Fraction) -> Enclosure:
         return _largest([curve.epsilon_at(delta) for curve in self.curves])
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """Those of the part that has the largest δ at this threshold."""
         at = max(threshold, 0.0)
         worst = max(self.curves, key=lambda curve: curve.delta_at(at).upper)

@@ -35,6 +35,7 @@ Changes = Sequence[tuple[Fraction, int]]
 """γᵢ and rᵢ."""
 
 _LEAST = arb(2) ** -1074  # the smallest double
+_FARTHEST = arb(2) ** 400  # of which doubles hold the square
 _NEAR = 1e-9
 
 
@@ -46,6 +47,8 @@ def rows_excess(changes: Changes, epsilon: arb) -> arb:
     changes : one γᵢ > −1 at least, none 0
     epsilon : any real number
     """
+    if epsilon > _FARTHEST:  # f falls
+        return arb(0).union(rows_excess(changes, _FARTHEST))
     start, width = _path(changes, float(epsilon.mid()))
     known = [(to_arb(gamma), arb(rows) / 2) for gamma, rows in changes]
     ends = [1 / gamma for gamma, _ in known]

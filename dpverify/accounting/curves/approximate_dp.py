@@ -121,7 +121,7 @@ class ApproxDP(PrivacyCurve):
             return enclose(lambda: step_ball(self.epsilon))
         return Enclosure.of_exact(self.epsilon)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, of the worst mechanism; ε₀/noise replaces ε₀."""
         eps = self.epsilon_bound().upper
         p = 1 / (1 + math.exp(-min(eps / noise, 700.0)))

@@ -117,15 +117,14 @@ class DiscreteGaussian(PrivacyCurve):
             lambda eps: Fraction(self.delta_at(eps).upper) <= delta,
         )
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, or of noise with σ times `noise`."""
-        if math.isinf(threshold):
-            return (0.0, 0.0) if threshold > 0 else (1.0, 1.0)
         first = self._first(Fraction(threshold))
-        scaled = DiscreteGaussian(
-            sigma=SquareRoot(self.sigma_squared * Fraction(noise) ** 2),
-            sensitivity=self.sensitivity,
-        )
+        square = self.sigma_squared * Fraction(noise) ** 2
+        last = first + self.sensitivity
+        if first * last > 0 and min(first**2, last**2) > 2 * _UNDERFLOW * square:
+            return (0.0, 0.0) if first > 0 else (1.0, 1.0)
+        scaled = DiscreteGaussian(sigma=SquareRoot(square), sensitivity=self.sensitivity)
         with ctx.workprec(64):
             own, other = scaled._tails(first)
             return float(own), float(other)

@@ -102,7 +102,7 @@ class DiscreteLaplace(PrivacyCurve):
             )
         return most
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[o ≤ m] on both sides, m the largest output of such a loss; b is scaled by `noise`."""
         reach = float(self.sensitivity / self.scale)
         if not -reach < threshold <= reach:

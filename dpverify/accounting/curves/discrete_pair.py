@@ -32,6 +32,9 @@ from dpverify.numbers import to_rational
 __all__ = ["DiscretePair"]
 
 Masses = tuple[Fraction, ...]
+_FARTHEST = Fraction(
+    2**60
+)  # no ratio of two numbers that a machine can hold is as large as e to that
 _PRECISION = 256
 
 
@@ -107,7 +110,7 @@ class DiscretePair(PrivacyCurve):
             return Enclosure.of_exact(sum(excess, Fraction(0)))
 
         def value() -> arb:
-            factor, zero = to_arb(epsilon).exp(), arb(0)
+            factor, zero = to_arb(min(epsilon, _FARTHEST)).exp(), arb(0)
             sums = [zero, zero]
             for pair in self.pairs:
                 for side, (own, other) in enumerate((pair, pair[::-1])):
@@ -131,7 +134,7 @@ class DiscretePair(PrivacyCurve):
                     ratio = max(ratio, (own - delta) / other)
         return enclose(lambda: to_arb(ratio).log())
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides; the logarithms of the odds are divided by `noise`."""
         table = np.array([(float(p), float(q)) for p, q in self._loss.pairs])
         both = table[(table > 0).all(axis=1)]
@@ -139,7 +142,8 @@ class DiscretePair(PrivacyCurve):
         middle = np.sqrt(both.prod(axis=1))
         chosen, found = losses >= threshold, []
         for side, sign in ((0, 0.5), (1, -0.5)):
-            weights = middle * np.exp(sign * losses / noise)
+            exponents = sign * losses / noise
+            weights = middle * np.exp(exponents - exponents.max(initial=-math.inf))
             alone = table[table[:, 1 - side] == 0, side].sum() if side == 0 else 0.0
             share = weights[chosen].sum() / weights.sum() * both[:, side].sum()
             found.append(float(alone + share))

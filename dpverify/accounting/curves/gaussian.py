@@ -208,6 +208,7 @@ class Gaussian(PrivacyCurve):
     sigma : σ > 0, exact
     sensitivity : Δ > 0, exact, in the same unit
     adjacency : whom it protects
+    is_bound : whether its move bounds those of all neighbours, and none may make it
 
     Examples
     --------
@@ -221,6 +222,7 @@ class Gaussian(PrivacyCurve):
     sigma: Exact = field(converter=to_positive, eq=False)
     sensitivity: Exact = field(default=Fraction(1), converter=to_positive, eq=False)
     adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
+    is_bound: bool = field(default=False, eq=False, repr=False)
     mu_squared: Fraction = field(init=False, repr=False)
 
     @mu_squared.default
@@ -241,7 +243,7 @@ class Gaussian(PrivacyCurve):
     def _epsilon(self, delta: Fraction) -> Enclosure:
         return epsilon_gaussian(delta, 1, sensitivity=SquareRoot(self.mu_squared))
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] for L ~ N(±μ²/2, μ²), or of variance (noise·μ)² with scaled noise."""
         mu = float(self.mu_squared) ** 0.5
         own, other = ((side * mu / 2 - threshold / mu) / noise for side in (1, -1))
@@ -253,6 +255,7 @@ class Gaussian(PrivacyCurve):
             sigma=self.sigma,
             sensitivity=SquareRoot(count("size", size) ** 2 * squared(self.sensitivity)),
             adjacency=group_adjacency(self.adjacency, size),
+            is_bound=self.is_bound,
         )
 
     def losses(self) -> Losses:

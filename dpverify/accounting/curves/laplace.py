@@ -117,6 +117,7 @@ class Laplace(PrivacyCurve):
     moves : how a vector moves: pairs of a size > 0 and how many coordinates move by it, of sum Δ
         (`of_row`). By default one coordinate moves by all of Δ, which is the worst case.
     adjacency : whom it protects
+    is_bound : whether its move bounds those of all neighbours, and none may make it
 
     Examples
     --------
@@ -134,6 +135,7 @@ class Laplace(PrivacyCurve):
     sensitivity: Fraction = field(default=Fraction(1), converter=to_positive_rational, eq=False)
     moves: Shifts | None = field(default=None, converter=_to_moves, eq=False)
     adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
+    is_bound: bool = field(default=False, eq=False, repr=False)
     shifts: Shifts = field(init=False, repr=False)
 
     @shifts.default
@@ -229,13 +231,15 @@ class Laplace(PrivacyCurve):
         lower = _outwards(guess, lambda e: self.delta_at(e).lower >= target, upwards=False)
         return Enclosure(lower, min(upper, bound.upper))
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides; with scaled noise, x is drawn from noise·Laplace.
 
         S = Σ min(max(x, 0), a) is convolved on a lattice by the fast Fourier transform, each value
         split between its neighbours, so that a threshold is off by about one part in 16,384 of ε₀.
         """
         reach = float(self.epsilon_bound)
+        if abs(threshold) > reach:
+            return (0.0, 0.0) if threshold > 0 else (1.0, 1.0)
         step = reach / _RATE_POINTS
         transform = np.ones(_RATE_POINTS + 1, dtype=np.complex128)
         for shift, count in self.shifts:
@@ -260,6 +264,7 @@ class Laplace(PrivacyCurve):
             scale=self.scale,
             sensitivity=numbers.count("size", size) * self.sensitivity,
             adjacency=group_adjacency(self.adjacency, size),
+            is_bound=self.is_bound,
         )
 
     def losses(self) -> Losses:

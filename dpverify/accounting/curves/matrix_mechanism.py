@@ -25,6 +25,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace, majorant
@@ -84,7 +85,7 @@ def matrix_mechanism(
         rule = f"one row or user, {'replaced' if replaced else 'added or removed'}"
         hint = f"That is what replaced={replaced} says."
         raise ParameterError("adjacency", adjacency and adjacency.unit, rule, hint)
-    columns = _columns(strategy)
+    columns, smaller = _columns(strategy), _move(adjacency) < 1
     if replaced:
         require(len(columns) > 1, "strategy", "of one column", "of several: records are replaced")
         require(together is None, "together", together, "left out where records are replaced")
@@ -97,11 +98,15 @@ def matrix_mechanism(
             isinstance(together, Iterable | None), "together", together, "sets of columns' numbers"
         )
         sets = [(index,) for index in range(len(columns))] if together is None else together
-        square = max((_square(columns, each) for each in sets), default=Fraction(0))
+        square, made = max((_square(columns, each) for each in sets), default=(Fraction(0), False))
         require(square > 0, "strategy", "a matrix", "not 0 in all its columns")
-        return Gaussian(sigma=sigma, sensitivity=SquareRoot(square), adjacency=adjacency)
+        size, bound = SquareRoot(square), smaller or not made
+        return Gaussian(sigma=sigma, sensitivity=size, adjacency=adjacency, is_bound=bound)
     require(together is None, "together", together, "left out for Laplace noise")
-    return Laplace.of_row(_majorant(columns), scale=scale or 0, adjacency=adjacency)
+    row = _majorant(columns)
+    made = _sizes(row) in map(_sizes, columns)
+    curve = Laplace.of_row(row, scale=scale or 0, adjacency=adjacency)
+    return evolve(curve, is_bound=smaller or not made)
 
 
 def _covers(adjacency: Adjacency | None, *, replaced: bool) -> bool:
@@ -109,11 +114,24 @@ def _covers(adjacency: Adjacency | None, *, replaced: bool) -> bool:
     match adjacency:
         case AddRemove(k=1) | BitFlip():
             return not replaced
-        case Attribute(beta=size) | L1Ball(radius=size):  # convex combinations of entries
-            return size <= 1 and not replaced
+        case Attribute() | L1Ball():  # convex combinations of entries
+            return _move(adjacency) <= 1 and not replaced
         case Replace(k=1) | Record():
             return replaced
     return not isinstance(adjacency, AddRemove | Replace | Group | Permutation | Moves)
+
+
+def _move(adjacency: Adjacency | None) -> Fraction:
+    """By how much of an entry of 1 neighbours move x."""
+    match adjacency:
+        case Attribute(beta=size) | L1Ball(radius=size):
+            return size
+    return Fraction(1)
+
+
+def _sizes(column: Iterable[Fraction]) -> list[Fraction]:
+    """In descending order, but for zeros: what a curve of Laplace noise depends on."""
+    return sorted((abs(entry) for entry in column if entry), reverse=True)
 
 
 def _columns(strategy: Any) -> list[tuple[Fraction, ...]]:
@@ -128,18 +146,21 @@ def _columns(strategy: Any) -> list[tuple[Fraction, ...]]:
     return columns
 
 
-def _square(columns: Sequence[tuple[Fraction, ...]], chosen: Iterable[Real]) -> Fraction:
-    """Σ |⟨a_i, a_j⟩| over i, j among the chosen columns."""
+def _square(
+    columns: Sequence[tuple[Fraction, ...]], chosen: Iterable[Real]
+) -> tuple[Fraction, bool]:
+    """Σ |⟨a_i, a_j⟩| over i, j among the chosen columns, and whether equal vectors make it."""
     require(isinstance(chosen, Iterable), "together", chosen, "sets of columns' numbers")
     places = [whole("together", place) for place in chosen]
     good = len(set(places)) == len(places) and all(0 <= place < len(columns) for place in places)
     require(good, "together", places, "different numbers of columns, from 0 on")
-    total = Fraction(0)
+    total, made = Fraction(0), True
     for one in places:
         for other in places:
             pairs = zip(columns[one], columns[other], strict=True)
-            total += abs(sum((x * y for x, y in pairs), Fraction(0)))
-    return total
+            product = sum((x * y for x, y in pairs), Fraction(0))
+            total, made = total + abs(product), made and product >= 0
+    return total, made
 
 
 def _majorant(columns: Sequence[tuple[Fraction, ...]]) -> tuple[Fraction, ...]:

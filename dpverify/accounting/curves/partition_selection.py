@@ -119,7 +119,7 @@ class PartitionSelection(PrivacyCurve):
             return Enclosure(0.0, math.inf)
         return falling_root(lambda epsilon: self._delta(Fraction(epsilon)), delta)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """Rates of the worst number of new groups, for the order that shows them."""
         best = max(
             range(self.groups + 1),

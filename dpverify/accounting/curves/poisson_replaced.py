@@ -118,6 +118,11 @@ class PoissonReplaced(PrivacyCurve):
         known = self.curve.adjacency
         return Replace(user=known.user if isinstance(known, AddRemove) else None)
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether that of the mechanism is."""
+        return self.curve.is_bound
+
     def __str__(self) -> str:
         return f"{self.curve}.poisson_sampled(rate={number_string(self.rate)}, replaced=True)"
 
@@ -137,10 +142,10 @@ class PoissonReplaced(PrivacyCurve):
             return removed
         return falling_root(lambda eps: self._least(Fraction(eps)), delta) if delta else self._end()
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides; the noise is scaled by `noise`."""
         if threshold < 0:
-            own, other = self.rates(-threshold, noise=noise)
+            own, other = self._rates(-threshold, noise)
             return 1 - other, 1 - own
         loss = self._known_loss()
         if isinstance(loss, ReplacedSampleLoss):

@@ -144,8 +144,10 @@ def amplified_rates(
     """Rates of the mechanism's own test at the inner threshold, mixed as its laws are."""
     q = float(rate)
     inner = -math.inf
-    if math.expm1(threshold) > -q:
-        inner = math.log1p(math.expm1(threshold) / q) if threshold < 700 else threshold
+    if threshold > 1:  # where the exponential may be beyond doubles
+        inner = threshold - math.log(q) + math.log1p(-(1 - q) * math.exp(-threshold))
+    elif math.expm1(threshold) > -q:
+        inner = math.log1p(math.expm1(threshold) / q)
     own, other = (1.0, 1.0) if inner == -math.inf else curve.rates(inner, noise=noise)
     return (1 - q) * other + q * own, other
 
@@ -184,6 +186,11 @@ class PoissonSampled(PrivacyCurve):
         known = self.curve.adjacency
         return known if isinstance(known, AddRemove) else AddRemove()
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether that of the mechanism is."""
+        return self.curve.is_bound
+
     def __str__(self) -> str:
         try:
             inner = sum_string(self.curve.losses())
@@ -198,7 +205,7 @@ class PoissonSampled(PrivacyCurve):
     def _epsilon(self, delta: Fraction) -> Enclosure:
         return amplified_epsilon(self.curve, self.rate, delta)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """Rates of the mechanism's own test at the inner threshold, mixed as its laws are."""
         return amplified_rates(self.curve, self.rate, threshold, noise)
 

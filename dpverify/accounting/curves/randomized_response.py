@@ -130,7 +130,7 @@ class RandomizedResponse(PrivacyCurve):
         """Encloses ε(δ); m·s where δ is 0."""
         return step_epsilon(delta, reach=self._reach, tails=self._tails)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides; the coins' log-odds are divided by `noise`.
 
         A lattice point j·s counts where the double j·s reaches the threshold, with s the upper end
@@ -207,7 +207,7 @@ class MixedResponse(PrivacyCurve):
             return upper
         return Enclosure(self._curve(least).epsilon_at(delta).lower if least else 0.0, upper.upper)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, at the upper end of `differ`; see the unmixed curve."""
         coin = RandomizedResponse(keep=self.keep, other=self.other, positions=self.positions)
         return _rates(coin, float(_ends(self.differ)[1]), threshold, noise)

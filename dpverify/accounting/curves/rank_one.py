@@ -98,7 +98,7 @@ class RankOneNormal(NormalRows):
         value = enclose(lambda: self._wider(epsilon).max(self._narrower(epsilon)))
         return Enclosure(value.lower, min(value.upper, 1.0))
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, in the direction where the divergence is larger.
 
         With `noise` the variance that both laws share is scaled by it, the change staying what it

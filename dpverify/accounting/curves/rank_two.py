@@ -72,7 +72,7 @@ class RankTwoNormal(NormalRows):
             value = Enclosure.of_ball(ball)
         return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides.
 
         With `noise` the floor w is scaled by it, so that the shear γ/√(1 + γ) is divided by it,
@@ -97,6 +97,10 @@ class RankTwoNormal(NormalRows):
 def _tail(up: float, down: float, rows: int, threshold: float) -> float:
     """P[up·X₁ − down·X₂ ≥ t] for independent X ~ χ²_r, in doubles, by inversion."""
     top = 1 / (2 * up)
+    mean, spread = rows * (up - down), math.sqrt(2 * rows * (up * up + down * down))
+    far = 40 * spread + 80 * max(up, down)
+    if abs(threshold - mean) > far:
+        return 0.0 if threshold > mean else 1.0
 
     def log_size(u: float) -> float:
         s = u * top
@@ -104,7 +108,6 @@ def _tail(up: float, down: float, rows: int, threshold: float) -> float:
 
     found = scipy.optimize.minimize_scalar(log_size, bounds=(1e-9, 1 - 1e-9), method="bounded")
     c = float(found.x) * top
-    mean, spread = rows * (up - down), math.sqrt(2 * rows * (up * up + down * down))
     reach = abs(threshold) + abs(mean) + 40 * spread + 80 * up + 40 / c
     total = 0.0
     # Sizes of terms fall along the line: the more rows, the sooner they are nothing to the sum.

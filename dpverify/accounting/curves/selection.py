@@ -127,7 +127,7 @@ class BoundedRange(PrivacyCurve):
                 return Enclosure(0.0, Enclosure.of_ball(value()).upper)
         return enclose(value)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides of the pair that composes; ε₀/noise replaces ε₀."""
         reach = float(self.epsilon)
         if not -reach < threshold <= reach:

@@ -119,7 +119,7 @@ class Shuffled(PrivacyCurve):
         alone, loss = self.answer.epsilon_at(delta), self._loss()
         return alone if loss is None else _least(alone, epsilon_by_tails(loss, delta))
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """Rates of the tokens' test, or of one answer's where that is the better bound.
 
         With `noise` the randomized response behind the tokens has ε₀/noise.

@@ -110,7 +110,7 @@ class TruncatedLaplace(PrivacyCurve):
                 return Enclosure(0.0, Enclosure.of_ball(root()).upper)
         return enclose(root)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[x ≤ c] on both sides; with scaled noise, b and A are multiplied by `noise`."""
         size, scale = self.sensitivity, self.scale
         reach, edge = float(size / scale), size - self.bound

@@ -113,6 +113,11 @@ class SampledWithoutReplacement(PrivacyCurve):
         """One record replaced."""
         return self.curve.adjacency or Replace()
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether that of the mechanism is."""
+        return self.curve.is_bound
+
     def __str__(self) -> str:
         numbers = f"size={self.size}, out_of={self.out_of}"
         return f"{self.curve}.sampled_without_replacement({numbers})"
@@ -123,7 +128,7 @@ class SampledWithoutReplacement(PrivacyCurve):
     def _epsilon(self, delta: Fraction) -> Enclosure:
         return amplified_epsilon(self.curve, self.rate, delta)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """The removal's above 0; below, those of its mirror image."""
         own, other = amplified_rates(self.curve, self.rate, abs(threshold), noise)
         return (own, other) if threshold > 0 else (1 - other, 1 - own)

@@ -97,6 +97,14 @@ class NormalMixture:
     rate: Fraction
     replaced: bool = False
 
+    @property
+    def log_rest(self) -> float:
+        """Ln(1 − q), also of a rate that is 1 as a double."""
+        if 2 * self.rate < 1:
+            return math.log1p(-float(self.rate))
+        rest = 1 - self.rate
+        return math.log(rest.numerator) - math.log(rest.denominator)
+
     def log_ratio(self, x: Doubles) -> Doubles:
         """Ln g, or ln r, at real points, in doubles."""
         return self.log_mixed(x) - self.log_mixed(-x) if self.replaced else self.log_mixed(x)
@@ -114,8 +122,12 @@ class NormalMixture:
         """Ln g."""
         q, mu = float(self.rate), math.sqrt(self.mu_squared)
         ell = mu * x - mu * mu / 2
-        near = np.log1p(q * np.expm1(np.minimum(ell, 30.0)))
-        far = math.log(q) + ell + np.log1p((1 - q) / q * np.exp(-np.maximum(ell, 30.0)))
+        log, rest = math.log(q), self.log_rest
+        few = 2 * self.rate > 1  # so that g may be as small as 1 − q, which is lost beside 1
+        near = np.log1p(q * np.expm1(np.clip(ell, -1.0 if few else -np.inf, 30.0)))
+        far = log + ell + np.log1p(math.exp(rest) / q * np.exp(-np.maximum(ell, 30.0)))
+        if few:
+            near = np.where(ell < -1, np.logaddexp(rest, log + ell), near)
         return np.where(ell < 30, near, far)
 
     def log_moments(self, a: Doubles, window: Window | None = None) -> Doubles:
@@ -124,7 +136,7 @@ class NormalMixture:
         deep = reach < -_DEEP
         if deep.any():  # where g is least
             near = self.log_moments(np.where(deep, 0.0, a), window)
-            return np.where(deep, a * math.log1p(-float(self.rate)), near)
+            return np.where(deep, a * self.log_rest, near)
         far = reach > _FAR
         if far.any():
             if self.mu_squared > _FAR**2:
@@ -132,7 +144,7 @@ class NormalMixture:
             near = self.log_moments(np.where(far, 1.0, a), window)
             beyond = a * math.log(self.rate) + float(self.mu_squared) * a * (a - 1) / 2
             if self.replaced:
-                beyond -= (a - 1) * math.log1p(-float(self.rate))
+                beyond -= (a - 1) * self.log_rest
             return np.where(far, beyond, near)
         close = np.abs(reach) <= _CLOSE
         if close.any() and not close.all():
@@ -161,7 +173,7 @@ class NormalMixture:
         """The slope of ln g over μ."""
         q, mu = float(self.rate), math.sqrt(self.mu_squared)
         up = q * np.exp(np.minimum(mu * x - mu * mu / 2, 700.0))
-        found: Doubles = up / (1 - q + up)
+        found: Doubles = up / (math.exp(self.log_rest) + up)
         return found
 
     def _grid(self, a: Doubles) -> Doubles:
@@ -323,7 +335,7 @@ class _Rule:
         cost = 2 * heights**2 + effort
         if near < 0:
             turn = near * np.log(np.cos(heights * mu))
-            flat = near * math.log1p(-float(mixture.rate)) if mixture.rate < 1 else math.inf
+            flat = near * mixture.log_rest if mixture.rate < 1 else math.inf
             cost += np.where(2 * heights * mu <= 1.57, np.minimum(turn, flat), turn)
         if mixture.replaced:
             cost -= (near - 1) * np.log(np.cos(heights * mu))
@@ -344,7 +356,7 @@ class _Rule:
 
     def integral(self) -> PowerIntegral:
         mu, q = to_arb(self.mixture.mu_squared).sqrt(), to_arb(self.mixture.rate)
-        base, height, h = 1 - q, arb(self.height), arb(self.step)
+        base, height, h = to_arb(1 - self.mixture.rate), arb(self.height), arb(self.step)
         chosen, first, last, floor = self._points()
         half = mu * mu / 2
         front = h / (2 * arb.pi()).sqrt()
@@ -394,12 +406,11 @@ class _Rule:
     def _points(self) -> tuple[Sequence[int], int, int, float]:
         """Which multiples of h matter, the range that they were chosen from, and ln of the rest."""
         mu, a, h = math.sqrt(self.mixture.mu_squared), float(self.a), self.step
-        q = float(self.mixture.rate)
         effort = self.effort + self.height**2
         if self.window:
             effort += math.log1p(self.window.excess(self.height))
         turn = self.height * mu
-        more = a * math.log1p(-q) if a < 0 else 0.0
+        more = a * self.mixture.log_rest if a < 0 else 0.0
         if self.mixture.replaced:
             more = (1 - a) * math.log(math.cos(turn / 2))
         reach = math.sqrt(2 * (effort + more)) + 2
@@ -426,29 +437,30 @@ class _Rule:
     def _beyond(self, first: int, last: int) -> arb:
         """Bound on the terms before the first and after the last point of the range."""
         mu, q = to_arb(self.mixture.mu_squared).sqrt(), to_arb(self.mixture.rate)
+        base = to_arb(1 - self.mixture.rate)
         h, front = arb(self.step), (arb(self.height) ** 2 / 2).exp()
         total = arb(0)
         for end in (first, last):
             x = h * end
             density = h * (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
             if self.a > 0:
-                log = (1 - q + q * (mu * x - mu * mu / 2).exp()).log()
+                log = (base + q * (mu * x - mu * mu / 2).exp()).log()
                 power, slope = (self.a * log).exp(), self.a * mu
                 if self.mixture.replaced:
-                    other = (1 - q + q * (-mu * x - mu * mu / 2).exp()).log()
+                    other = (base + q * (-mu * x - mu * mu / 2).exp()).log()
                     other += (arb(self.height) * mu / 2).cos().log()
                     power *= (-(self.a - 1) * other).exp()
                     slope += (self.a - 1) * mu
                 slope = abs(x) if end < 0 else x - slope
             else:
-                power, slope = (self.a * (1 - q).log()).exp(), abs(x)
+                power, slope = (self.a * base.log()).exp(), abs(x)
             if not slope > 0:
                 raise NumericalError(f"the range of a mixture ends too early, at {x}")
             total += front * density * power / (1 - (-h * slope).exp())
         return total
 
     def _discretisation(self, total: arb, left_out: arb) -> arb:
-        mu, q = to_arb(self.mixture.mu_squared).sqrt(), to_arb(self.mixture.rate)
+        mu, base = to_arb(self.mixture.mu_squared).sqrt(), to_arb(1 - self.mixture.rate)
         height, h = arb(self.height), arb(self.step)
         fall = 1 / ((2 * arb.pi() * height / h).exp() - 1)
         front = (2 * height * height).exp()
@@ -460,7 +472,7 @@ class _Rule:
             turn = height * mu
             share = fall * (1 + front * (self.a * turn.cos().log()).exp())
             if 2 * turn <= 1.57:
-                flat = fall * (1 + front) * (self.a * (1 - q).log()).exp()
+                flat = fall * (1 + front) * (self.a * base.log()).exp()
                 if not share < 1 or flat < share * total:
                     return flat
         if not share < 1:

@@ -198,7 +198,7 @@ class Geometric(PrivacyCurve):
             return Composed(losses=self.losses()).epsilon_at(delta)
         return step_epsilon(delta, reach=self.reach, tails=self._tails)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides; ln(1/q) is divided by `noise`.
 
         Loss j·s counts where the double j·s reaches the threshold, s the upper end of `loss`.

@@ -126,7 +126,7 @@ class Unknown(PrivacyCurve):
     def _epsilon(self, delta: Fraction) -> dpv.Enclosure:
         return dpv.Gaussian(sigma=2).epsilon_at(delta)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         raise NotImplementedError
 
 

@@ -122,7 +122,7 @@ class Chain(dpv.PrivacyCurve):
     def _epsilon(self, delta: Fraction) -> dpv.Enclosure:
         return max((step.epsilon_at(delta) for step in self.steps), key=lambda e: e.upper)
 
-    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+    def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         raise NotImplementedError
 
 
