@@ -32,9 +32,7 @@ from dpverify.numbers import to_rational
 __all__ = ["DiscretePair"]
 
 Masses = tuple[Fraction, ...]
-_FARTHEST = Fraction(
-    2**60
-)  # no ratio of two numbers that a machine can hold is as large as e to that
+_FARTHEST = Fraction(2**60)  # no ratio of numbers that a machine can hold is as large as e to that
 _PRECISION = 256
 
 
