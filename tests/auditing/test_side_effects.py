@@ -393,7 +393,7 @@ os.write(2, repr(effects.text).encode())
 
 def test_a_stream_that_a_release_detaches_is_given_back() -> None:
     def detaches(data: Any, rng: Any) -> None:
-        sys.stdout.detach()  # type: ignore[attr-defined]
+        sys.stdout.detach()  # type: ignore[union-attr]
 
     before = sys.stdout
     assert watched(detaches) == SideEffects(())
