@@ -38,13 +38,14 @@ from attrs import evolve
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.foreign import display_name, foreign_code
 from dpverify.auditing.outputs.leaves import Block
-from dpverify.auditing.outputs.samples import copied, releaser
+from dpverify.auditing.outputs.samples import releaser
 from dpverify.auditing.outputs.values import kept, value_of
 from dpverify.auditing.targets.encoded import Encoded
 from dpverify.auditing.targets.estimators import Fitted
 from dpverify.auditing.targets.functions import Adapted
 from dpverify.auditing.targets.primitives import Declaration, taped
 from dpverify.data.adjacency import Permutation
+from dpverify.data.rows import copied
 from dpverify.data.table import Row, Table
 from dpverify.errors import PASSING
 from dpverify.privacy import Mechanism, Pair

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import cycle, islice
 from numbers import Integral, Real
 from string import ascii_lowercase
@@ -218,9 +218,16 @@ class Reals(Number):
     def rule(self) -> str:
         return "a number from {:g} to {:g}".format(*self.ends)
 
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest double, which a search asks for ten thousands of times."""
+        return float(self.low), float(self.high)
+
     def holds(self, value: Any) -> bool:
-        number = isinstance(value, Real) and not isinstance(value, bool | np.bool)
         low, high = self.ends
+        if type(value) is float:
+            return low <= value <= high
+        number = isinstance(value, Real) and not isinstance(value, bool | np.bool)
         return number and bool(low <= value <= high)
 
     @property

@@ -1,12 +1,15 @@
-"""Rows of data sets of many forms: read, told apart, and found again in a neighbour."""
+"""Rows of data sets of many forms: read, copied, told apart, and found again in a neighbour."""
 
 from __future__ import annotations
 
+import copy
 import math
 import pickle
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,7 @@ from dpverify.data.domain import dense, is_sparse
 from dpverify.errors import ParameterError, require
 from dpverify.visible import raised, shown
 
-__all__ = ["edits", "is_labelled", "row_key", "rows_of", "slots"]
+__all__ = ["copied", "copies", "edits", "is_labelled", "row_key", "rows_of", "slots"]
 
 
 def rows_of(data: Any) -> list[Any]:
@@ -80,6 +83,11 @@ def row_key(value: Any) -> Hashable:
         raise ParameterError("row", shown(value), rule) from None
 
 
+_TAGS = {str: "str", int: "number", bool: "number", float: "number"}
+_ATOMS = frozenset((str, bytes, int, bool, float, type(None), date, datetime))
+"""Types of values that nothing changes."""
+
+
 def _key(value: Any) -> Hashable:
     kind = type(value)  # a search asks for the keys of ten thousand rows, mostly of these types
     if kind is str:
@@ -87,7 +95,7 @@ def _key(value: Any) -> Hashable:
     if kind is int or kind is bool or (kind is float and (value > 0 or value < 0)):
         return ("number", value)
     if kind is dict:
-        return frozenset([(_key(name), _key(each)) for name, each in value.items()])
+        return _row_key(value)
     match value:
         case np.ndarray() if value.dtype.kind in "biuf":
             # Zeros of both signs are equal numbers with other bytes, as are numbers of other types.
@@ -109,6 +117,34 @@ def _key(value: Any) -> Hashable:
     except Exception as error:  # whatever an object says to it
         rule = f"of values that can be told apart: {raised(error)}"
         raise ParameterError("row", shown(value), rule) from None
+
+
+def _row_key(row: dict[Any, Any]) -> Hashable:
+    parts = []
+    for name, each in row.items():  # most of them without a call
+        kind = type(each)
+        tag = _TAGS.get(kind) if kind is not float or each < 0 or each > 0 else None
+        named = ("str", name) if type(name) is str else _key(name)
+        parts.append((named, (tag, each) if tag else _key(each)))
+    return frozenset(parts)
+
+
+def copied(data: Any) -> Any:
+    """A copy: who changes its argument must not change the next one's."""
+    return copies(data)()
+
+
+def copies(data: Any) -> Callable[[], Any]:
+    """Make a copy at each call; how, is settled once."""
+    if type(data) is np.ndarray and not data.dtype.hasobject:
+        return data.copy if data.flags.c_contiguous else partial(data.copy, "K")
+    if type(data) is list and all(type(row) is dict and _atomic(row) for row in data):
+        return lambda: [row.copy() for row in data]
+    return partial(copy.deepcopy, data)
+
+
+def _atomic(row: dict[Any, Any]) -> bool:
+    return _ATOMS.issuperset(map(type, row)) and _ATOMS.issuperset(map(type, row.values()))
 
 
 def edits(first: Sequence[Hashable], second: Sequence[Hashable], *, most: int) -> int | None:

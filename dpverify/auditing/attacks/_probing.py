@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks._proposals import numbers
 from dpverify.auditing.attacks._recording import Call, Recorder
 from dpverify.auditing.outputs.foreign import alone
+from dpverify.data.rows import copied
 from dpverify.errors import PASSING
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
@@ -65,7 +65,7 @@ def run_with(function: Callable[[Any, Any], Any], data: Any, source: Any) -> Run
     """One run on a copy of the data, with a noise source that records what it is asked for."""
     try:
         # A copy: a run that changes its argument must not change the next one's.
-        output, said = numbers(alone(partial(function, copy.deepcopy(data), source))()), ""
+        output, said = numbers(alone(partial(function, copied(data), source))()), ""
     except PASSING:
         raise
     except BaseException as error:  # whatever a mechanism raises is part of what it does

@@ -81,9 +81,9 @@ from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import DeclarationEvidence, Finding, NoiseEvidence, Verdict
 from dpverify.auditing.outputs.foreign import alone, display_name, foreign_code
-from dpverify.auditing.outputs.samples import copied
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.targets.primitives import taped
+from dpverify.data.rows import copied
 from dpverify.enclosure import rational
 from dpverify.errors import PASSING, DrawError
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon

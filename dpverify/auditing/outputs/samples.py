@@ -20,18 +20,15 @@ call that hangs outside the interpreter is ended with its worker.
 
 from __future__ import annotations
 
-import copy
 import pickle
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import cloudpickle
-import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.config import AuditConfig
@@ -39,6 +36,7 @@ from dpverify.auditing.outputs.arrays import Drawn, always_raises, joined, stack
 from dpverify.auditing.outputs.foreign import OVERDUE, alone, draw_error, foreign_code
 from dpverify.auditing.outputs.time_limit import time_left
 from dpverify.auditing.outputs.values import Value, kept, objects, value_of
+from dpverify.data.rows import copied, copies
 from dpverify.errors import PASSING, DrawError, require
 from dpverify.execution.parallel import remote, spread
 from dpverify.privacy import Mechanism, Pair
@@ -51,8 +49,6 @@ __all__ = [
     "Sampled",
     "both_sides",
     "by_chunks",
-    "copied",
-    "copies",
     "one_side",
     "over_the_draw",
     "packed",
@@ -155,7 +151,8 @@ def sampled(
         (mechanism, pair, size, (*case, number), config.time_limit)
         for number, size in enumerate(sizes)
     ]
-    chunks = [*begun, *by_chunks(both_sides, tasks[len(begun) :], config)]
+    rest = tasks[len(begun) :]
+    chunks = [*begun, *(by_chunks(both_sides, rest, config) if rest else ())]
     own, other = joined([side for sides in chunks for side in sides])
     if always_raises(own) and always_raises(other) and not _told_by_errors(own, other):
         said = own[0].raised
@@ -396,15 +393,3 @@ def prepares(mechanism: Any, short: str, *ways: str) -> bool:
         for name in (short, *ways)
     )
     return own < len(classes) and own <= min(others)
-
-
-def copied(data: Any) -> Any:
-    """A copy: a release that changes its argument must not change the next one's."""
-    return copies(data)()
-
-
-def copies(data: Any) -> Callable[[], Any]:
-    """Make a copy at each call; how, is settled once."""
-    if type(data) is np.ndarray and not data.dtype.hasobject:
-        return data.copy if data.flags.c_contiguous else partial(data.copy, "K")
-    return partial(copy.deepcopy, data)

@@ -8,7 +8,6 @@ pairs of two different neighbours inside the domain are used.
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from itertools import islice, repeat
 from typing import Any
 
 from dpverify.data.adjacency import Choose
+from dpverify.data.rows import copied
 from dpverify.errors import PASSING, DPVerifyError, ParameterError, require
 from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
@@ -119,7 +119,7 @@ class Space(ABC):
     def _neighbours(self, data: Any, choose: Choose) -> Iterator[Any]:
         """What the adjacency makes of a copy of a data set; it may change that for each of them."""
         try:
-            yield from self.adjacency.candidates(copy.deepcopy(data), self, choose)
+            yield from self.adjacency.candidates(copied(data), self, choose)
         except (DPVerifyError, *PASSING):
             raise
         except Exception as error:
@@ -169,7 +169,7 @@ class Space(ABC):
                 wasted = 0
                 seen.add(key)
                 named = f"{self.move(pair)} {name}"
-                yield Pair(name=named, record=base, neighbour=copy.deepcopy(other))
+                yield Pair(name=named, record=base, neighbour=copied(other))
             elif (wasted := wasted + 1) > _WASTED:
                 return
 
@@ -189,7 +189,7 @@ class Space(ABC):
                 if key in found:
                     break
                 if key not in unfit and self.fits(pair):
-                    found[key] = Pair(name=name, record=base, neighbour=copy.deepcopy(other))
+                    found[key] = Pair(name=name, record=base, neighbour=copied(other))
                     wasted = 0
                     break
                 unfit.add(key)

@@ -30,13 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.arrays import as_numbers
-from dpverify.auditing.outputs.samples import copied, copies
 from dpverify.auditing.outputs.values import Value, kept
 from dpverify.auditing.targets.command import Command
 from dpverify.auditing.targets.interfaces import Element, Takes, interface_of
 from dpverify.data.adjacency import Adjacency, Moves, Of
 from dpverify.data.columns import Number
 from dpverify.data.domain import Domain, is_sparse, shape_of
+from dpverify.data.rows import copied, copies
 from dpverify.data.table import Table
 from dpverify.enclosure import Real
 from dpverify.errors import DrawError, ParameterError, require, require_known
