@@ -21,7 +21,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._additive import Additive, additive, atoms, sample
 from dpverify.auditing.outputs.features import Matrix, Truth
+from dpverify.execution.threads import one_thread
 
 __all__ = ["Score", "learned"]
 
@@ -384,28 +384,19 @@ def _fisher(own: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.
     return weights
 
 
-@cache
-def _threads() -> Any:
-    """Found once, when scikit-learn is loaded: looking for thread pools takes longer than a fit."""
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
-    return ThreadpoolController()
-
-
 def _trees(scale: _Scale, own: NDArray[np.float32], other: NDArray[np.float32]) -> list[Score]:
     """Scikit-learn's ensemble, where it is installed."""
     if importlib.util.find_spec("sklearn") is None:
         return []
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    # Threads would wait for each other, and for the audits beside this one.
-    with _threads().limit(limits=1):
+    with one_thread():
         trees = HistGradientBoostingClassifier(
             max_iter=20, max_leaf_nodes=8, early_stopping=False, random_state=0
         ).fit(np.concatenate([own, other]), np.repeat([1, 0], [len(own), len(other)]))
 
     def votes(scaled: NDArray[np.float32]) -> NDArray[np.float64]:
-        with _threads().limit(limits=1):
+        with one_thread():
             decision: NDArray[np.float64] = trees.decision_function(scaled)
             return decision
 
