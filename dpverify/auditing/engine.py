@@ -19,11 +19,15 @@ draws aren't counted, so that whatever they decide the levels add up to at most 
 **Where.** At the pairs that are given, else at the mechanism's own worst pairs. Where it names
 none, or if asked, pairs are searched for (`search`) with training draws: the audit is then made at
 the one that was found and at those that are known, or else at the first candidate of all, which is
-the adjacency's extreme point near zero, where floating point shows most. That one is spare: it is
-left out once the claim is refuted, and keeps its part of the level.
+the adjacency's extreme point near zero, where floating point shows most. One of the two is spare,
+and audited for precision alone: the first training draws at both say which (`most_telling`). What
+is looked at there is left out once the claim is refuted, and keeps its part of the level.
 
-**Order.** The strongest attack comes first, and what it drew serves the others: trade-off and
-determinism look at the draws that it counted. Bonferroni's bound needs no independence of kinds.
+**Order.** The strongest attack comes first, and what it drew serves the others: trade-off,
+sequential, precision and determinism look at the draws that it counted. Bonferroni's bound needs no
+independence of kinds. Each is valid of these draws by itself: the pairs and the other kinds' events
+are functions of draws that aren't counted, bets on two outputs are made by those before them, and
+precision and determinism choose by the first part of the draws and count the rest.
 
 **Bad input.** A few releases at every pair come first. An exception is an output like any other, so
 a pair fails only where every release raises, on both sides and in 200 more draws, or where one is
@@ -57,7 +61,9 @@ import numpy as np
 from attrs import evolve
 
 from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.attacks.black_box import most_telling
 from dpverify.auditing.attacks.precision import PrecisionAttack
+from dpverify.auditing.attacks.sequential import SequentialAttack
 from dpverify.auditing.attacks.table import ATTACKS
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, undrawn
@@ -104,10 +110,12 @@ __all__ = ["Selection", "applicable", "run"]
 _LEAST = 20  # draws
 _TRIALS = 3  # releases on each side of each pair before anything is counted
 _RAISED = 200  # where all of those raised
-_RELEASES = 6  # for each draw of each kind: training ones too, of both sides, at two pairs
+_RELEASES = 6  # for each draw: training ones too, of both sides
 _FAST = 0.001  # seconds of a release, below which several are timed
 _SLOW = 3e-4  # seconds of a release, from which on an audit with a search is brief
 _LISTED = 3  # declarations that are named
+_COUNTING: set[AuditKind] = {"black-box", "trade-off", "precision", "determinism"}
+"""Kinds that look at the same draws; beside them sequential does, too."""
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
 
@@ -206,6 +214,8 @@ def run(
     def findings(attack: Attack, target: Target) -> list[Finding]:
         progress(attack.name)
         level = levels.get(attack.name, 0.0)
+        if spare and not unfit and not attack.everywhere:
+            target = target.at(kept("telling", lambda: most_telling(target, config).name))
         plain = kept(
             attack.name,
             lambda: to_plain(_findings(attack, target, config, level, own_pairs), pairs),
@@ -322,11 +332,15 @@ class _Asked:
     def releases(self) -> int:
         """About how many releases the audit makes."""
         each = _RELEASES // 2 if self.config.brief else _RELEASES
-        return each * (len(self.kinds) + (self.space is not None)) * self.config.draws
+        alone = len(set(self.kinds) - _COUNTING - {"sequential"})
+        together = max(len(self.known), 1) if len(self.kinds) > alone else 0
+        return each * (alone + together + (self.space is not None)) * self.config.draws
 
     def attacks(self, *, whole: bool) -> list[Attack]:
         """Attacks of the kinds; `whole` says whether all outputs are whole numbers."""
         attacks: list[Attack] = [ATTACKS[kind] for kind in self.kinds]
+        if "sequential" in self.kinds and not _COUNTING.isdisjoint(self.kinds):
+            attacks[self.kinds.index("sequential")] = SequentialAttack(beside=True)
         if self.only_whole:
             audited: list[Attack] = [PrecisionAttack(only_whole=True)] if whole else []
             place = self.kinds.index("precision")

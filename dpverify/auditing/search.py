@@ -23,7 +23,7 @@ reported and left out, and the search goes on. One that the mechanism doesn't ta
 candidate.
 
 **Shrink.** A simpler pair takes the place of the one that was found if on draws of its own it keeps
-at least half of what that had beyond the claim (all of its score, if that was below the claim).
+at least half of what that had beyond the claim; one that shows nothing beyond it stays as it is.
 Simpler is what the space says (`Space.complexity`): of matrices, in this order, fewer places that
 change, fewer that aren't at rest (the value nearest to zero), fewer values that aren't whole
 numbers, smaller ones; of tables, fewer values that change, fewer rows, fewer values that aren't the
@@ -34,7 +34,7 @@ there are more: few simpler pairs are in doubt after these.
 **Brief** (`AuditConfig.brief`), for slow releases: glances end with the third pair at which outputs
 never agree. The four pairs that are farthest apart come before the rounds, which are left out if
 one of these shows clearly more than the claim. Else they have half of the draws, and end with such
-a pair. No other pair is shrunk, and that with few draws for each of 20 simpler ones.
+a pair. It is shrunk with few draws for each of 20 simpler ones.
 
 **Level.** Search and shrink come *before* the count, on streams of words of their own. So the pairs
 that are audited are a function of draws that no test uses. Given those draws the pairs are fixed,
@@ -292,14 +292,16 @@ def _raced(left: Sequence[Pair], bounds: _Bounds) -> tuple[Pair | None, float, i
 def _simplest(found: Pair, best: float, count: int, space: Space, bounds: _Bounds) -> Pair:
     """The pair, shrunk while it keeps enough of what it shows on draws of its own."""
     claimed, brief = bounds.claimed, bounds.config.brief
-    if brief and best <= claimed:
+    if best <= claimed:
         return found
     if brief:
         count = min(count, _FIRST) if math.isfinite(best) else _SURE
     most = _FEW_SHRINKS if brief else _SHRINKS
     # Drawn again: the best of many scores is more than the pair has.
     shows = best if math.isinf(best) else min(best, bounds(found, "shrink", count))
-    enough = shows if shows <= claimed or math.isinf(shows) else (shows + claimed) / 2
+    if shows <= claimed:
+        return found
+    enough = (shows + claimed) / 2
     trial = iter(range(most))
 
     def keeps(pair: Pair) -> bool:
@@ -307,7 +309,7 @@ def _simplest(found: Pair, best: float, count: int, space: Space, bounds: _Bound
             return False
         number = next(trial)
         first = max(_FIRST, count // 4)
-        if shows > claimed and first < count:  # most simpler pairs show nothing, and soon
+        if first < count:  # most simpler pairs show nothing, and soon
             glance = bounds(pair, f"shrink {number}, first", first)
             if not _WEAK * enough <= glance < enough:
                 return glance >= enough

@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 import dpverify as dpv
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.auditing import engine
+from dpverify.auditing import engine, search
+from dpverify.auditing.attacks.base import Target
+from dpverify.auditing.attacks.sequential import SequentialAttack
 from dpverify.auditing.attacks.white_box import WhiteBoxAttack
 from dpverify.auditing.audit import audit
+from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BandEvidence, Finding
 from dpverify.auditing.outputs import leaves, values
 from dpverify.auditing.report import Report
@@ -225,15 +228,19 @@ class Called:
     def __init__(self, scale: float) -> None:
         self.scale, self.calls = scale, 0
 
-    def audited(self, **options: Any) -> Report:
+    @property
+    def adapted(self) -> Mechanism:
         def count(people: Any, rng: Any) -> float:
             self.calls += 1
             return len(people) + float(rng.laplace(scale=self.scale))
 
         people = dpv.Table({"old": dpv.Booleans()}, rows=(0, 6))
+        claim = ApproxDP(epsilon=1)
+        return adapt(count, adjacency=dpv.AddRemove(), claim=claim, domain=people)
+
+    def audited(self, **options: Any) -> Report:
         usual: dict[str, Any] = {"kinds": ["black-box", "trade-off", "sequential"], "draws": 4000}
-        claim: dict[str, Any] = {"epsilon": 1, "adjacency": dpv.AddRemove(), "domain": people}
-        return audit(count, **usual | claim | {"workers": 1} | options)
+        return audit(self.adapted, **usual | {"workers": 1} | options)
 
 
 @pytest.mark.nightly
@@ -242,7 +249,7 @@ def test_a_brief_audit_ends_once_the_claim_is_refuted() -> None:
     broken, true = (count.audited(brief=True) for count in counts)
     assert (broken.verdict, true.verdict) == ("violation", "no_violation_found")
     assert [finding.audit for finding in broken.findings] == ["black-box"]
-    assert len(true.findings) == 6
+    assert len(true.findings) == 3  # at the more telling of two pairs
     assert counts[0].calls < 8000 < counts[1].calls
     assert "brief=True" in broken.replay
     assert "brief=True" in broken.findings[0].replay
@@ -270,6 +277,45 @@ def test_a_brief_audit_needs_few_training_draws_of_a_rare_output() -> None:
     )
     assert report.verdict == "violation"
     assert calls < 3 * 4000  # where 4000 on each side are counted
+
+
+def test_kinds_that_count_share_their_draws() -> None:
+    """Alone each draws for itself; together they ask for no more than the dearest, but for bets."""
+    pair = Pair(name="one more", record=[], neighbour=[{"old": True}])
+
+    def calls(*kinds: AuditKind) -> int:
+        count = Called(1)
+        report = count.audited(kinds=kinds, pairs=[pair], draws=500)
+        assert [finding.audit for finding in report.findings] == list(kinds)
+        return count.calls
+
+    kinds: tuple[AuditKind, ...] = ("precision", "black-box", "trade-off", "sequential")
+    alone = {kind: calls(kind) for kind in kinds}
+    layout = 64
+    assert calls(*kinds) == alone["black-box"] + layout == alone["trade-off"] + layout
+    assert alone["precision"] > 1000 < alone["sequential"]
+
+
+def test_bets_on_shared_draws_are_repeated_by_their_code() -> None:
+    pair = Pair(name="one more", record=[], neighbour=[{"old": True}])
+    count = Called(1)
+    report = count.audited(pairs=[pair], draws=500)
+    finding = report.findings[-1]
+    assert "SequentialAttack(beside=True)" in finding.replay
+    config = AuditConfig(delta=0, draws=500, alpha=finding.level, workers=1)
+    target = Target(count.adapted, [pair])
+    (again,) = SequentialAttack(beside=True).run(target, config)
+    assert again.evidence == finding.evidence
+
+
+def test_a_pair_that_shows_nothing_beyond_the_claim_is_not_shrunk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shrunk: list[Any] = []
+    monkeypatch.setattr(search, "shrunk", lambda pair, *_, **__: shrunk.append(pair) or pair)
+    for scale, times in ((2, 0), (0.1, 1)):
+        Called(scale).audited(kinds=["black-box"], draws=500)
+        assert len(shrunk) == times
 
 
 @pytest.mark.parametrize(("pace", "options", "brief"), PACES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 from dpverify.auditing.config import AuditConfig
@@ -16,11 +16,12 @@ from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Pair
 
-__all__ = ["COUNTED", "Attack", "Target", "counted"]
+__all__ = ["COUNTED", "HELD", "Attack", "Target", "counted"]
 
 COUNTED = "black-box counted"
 """Name of the stream of the draws that are counted."""
-_HELD = 2**28  # bytes of counted draws that are held for other attacks
+HELD = 2**28
+"""Bytes of draws that are held for other attacks, at most."""
 
 _T = TypeVar("_T")
 
@@ -61,6 +62,11 @@ class Target:
     def drawable(self) -> Sequence[Pair]:
         """The pairs at which releases don't fail."""
         return [pair for pair in self.pairs if pair.name not in self.undrawable]
+
+    def at(self, name: str) -> Target:
+        """The same at the pair of this name alone."""
+        pairs = [pair for pair in self.pairs if pair.name == name]
+        return replace(self, pairs=pairs, spare=frozenset())
 
     def attacked(
         self, pairs: Sequence[Pair], attack: Callable[[Pair], Finding]
@@ -120,7 +126,7 @@ def counted(target: Target, pair: Pair, config: AuditConfig) -> Sampled:
     def made() -> Sampled:
         return sampled(target.mechanism, pair, config, COUNTED)
 
-    return target.once(COUNTED, pair, config, made, small=lambda draws: draws.size <= _HELD)
+    return target.once(COUNTED, pair, config, made, small=lambda draws: draws.size <= HELD)
 
 
 class Attack(ABC):
@@ -131,11 +137,13 @@ class Attack(ABC):
     name : of the kind
     weight : its part of the level of an audit; 0 where it needs none
     counts_failures : whether a pair that can't be drawn from may tell it something
+    everywhere : whether it is made at each pair, also beside a spare one
     """
 
     name: ClassVar[AuditKind]
     weight: ClassVar[float] = 1.0
     counts_failures: ClassVar[bool] = False
+    everywhere: ClassVar[bool] = True
 
     def applies(self, mechanism: Any) -> bool:
         """Whether it can be made of this mechanism."""

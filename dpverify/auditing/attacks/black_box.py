@@ -7,7 +7,8 @@ bound is clearly above the claim, or a rare one exceeds it by 4 standard errors.
 counted than twice those that refute it even if the event is three standard errors less telling.)
 Scores are learned from their first third (`_scores.learned`), and one event {score ≥ t} or
 {score ≤ t} of one side is chosen on the rest, or on all of them where the score wasn't fitted to
-them. Two rules choose.
+them. Two rules choose. Of two pairs of which one is spare, the first part of the training draws,
+that quarter or thousand, says which is attacked.
 
 - The *largest ε*: by the delta-method lower bound on ln((p − δ)/q), taken with more caution than
   the level asks for: the best of some thousand estimates is good by luck too, and a limit of 3.5
@@ -36,7 +37,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any, ClassVar
 
@@ -46,12 +47,12 @@ from attrs import evolve
 from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._scores import Score, learned
-from dpverify.auditing.attacks.base import Attack, Target, counted
+from dpverify.auditing.attacks.base import HELD, Attack, Target, counted
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding, undrawn
 from dpverify.auditing.outputs.arrays import Drawn, raised_in
 from dpverify.auditing.outputs.features import Features, Matrix, features
-from dpverify.auditing.outputs.samples import CHUNK, sampled
+from dpverify.auditing.outputs.samples import CHUNK, Sampled, sampled
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
@@ -59,7 +60,7 @@ from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Pair, WhiteBox
 
-__all__ = ["BlackBoxAttack", "Choice", "choose", "chosen"]
+__all__ = ["BlackBoxAttack", "Choice", "choose", "chosen", "most_telling"]
 
 _TRAINING = "black-box training"
 _CAUTION = 3.5  # standard errors, in the choice of the event
@@ -192,32 +193,78 @@ def chosen(target: Target, pair: Pair, config: AuditConfig, *, unpack: bool = Tr
     DrawError
         If the mechanism can't be drawn from.
     """
+    return _trained(target, pair, config, unpack, len(_stages(config)) - 1)[0]
 
-    def made() -> Choice:
-        claim = target.claim
-        delta = config.delta_for(claim)
-        lines = claim_lines(min(claimed_epsilon(claim, delta), 50.0), float(delta))[:1]
-        draws = config.draws if config.brief else _TRAINED * config.draws
+
+def most_telling(target: Target, config: AuditConfig) -> Pair:
+    """The pair at which the first training draws exceed the claim by most standard errors.
+
+    Where that isn't clear of any, the pair of the largest bound. One that needs no more draws, or
+    can't be drawn from, is taken at once.
+    """
+    best, most = target.drawable[0], (0.0, -math.inf)
+    for pair in target.drawable if len(target.drawable) > 1 else ():
+        try:
+            choice, _ = _trained(target, pair, config, True, 0)
+        except DrawError:
+            return pair
+        if _suffices(choice, target.claim, config):
+            return pair
+        shown = max(choice.excess, _CLEAR), (choice.usual or choice).bound
+        if shown > most:
+            best, most = pair, shown
+    return best
+
+
+def _stages(config: AuditConfig) -> Sequence[int]:
+    """How many training draws on a side there are whenever an event is chosen."""
+    draws = config.draws if config.brief else _TRAINED * config.draws
+    first = max(draws // _FIRST // CHUNK, 1) * CHUNK
+    sizes = (CHUNK, first, draws) if config.brief else (first, draws)
+    return sorted({min(size, draws) for size in sizes})
+
+
+def _trained(
+    target: Target, pair: Pair, config: AuditConfig, unpack: bool, stage: int
+) -> tuple[Choice, Sampled | None]:
+    """The event that is chosen at this stage, or at an earlier one that suffices, and the draws.
+
+    There are none after the last one.
+    """
+    claim, stages = target.claim, _stages(config)
+    delta = config.delta_for(claim)
+    lines = claim_lines(min(claimed_epsilon(claim, delta), 50.0), float(delta))[:1]
+    event = partial(choose, delta=float(delta), lines=lines, unpack=unpack)
+    draw = partial(sampled, target.mechanism, pair, config)
+
+    def made() -> tuple[Choice, Sampled | None]:
         begun: Sequence[tuple[Drawn, Drawn]] = ()
-        event = partial(choose, delta=float(delta), lines=lines, unpack=unpack)
-        train = partial(sampled, target.mechanism, pair, config, _TRAINING)
-        if config.brief:
-            glance = sampled(
-                target.mechanism, pair, config, f"{_TRAINING}, glance", draws=min(_GLANCE, draws)
-            )
+        if stage:
+            choice, earlier = _trained(target, pair, config, unpack, stage - 1)
+            if earlier is None or _suffices(choice, claim, config):
+                return choice, None
+            begun = earlier.chunks
+        elif config.brief:
+            glance = draw(f"{_TRAINING}, glance", draws=min(_GLANCE, stages[-1]))
             choice = event(*glance.outputs, classifiers=False)
             if _tells(choice, claim, config):
-                return choice
-        first = draws // _FIRST // CHUNK * CHUNK
-        for enough in sorted({min(CHUNK, first) if config.brief else first, first} - {0}):
-            part = train(draws=enough, begun=begun)
-            choice = event(*part.outputs, classifiers=False)
-            if (choice.p == 1 and choice.q == 0) or _tells(choice, claim, config):
-                return choice  # no event is better, or none is needed
-            begun = part.chunks
-        return event(*train(draws=draws, begun=begun).outputs)
+                return choice, None
+        last = stage == len(stages) - 1
+        drawn = draw(_TRAINING, draws=stages[stage], begun=begun)
+        return event(*drawn.outputs, classifiers=last), None if last else drawn
 
-    return target.once((_TRAINING, unpack), pair, config, made)
+    return target.once(
+        (_TRAINING, unpack, stage),
+        pair,
+        config,
+        made,
+        small=lambda made: made[1] is None or made[1].size <= HELD,
+    )
+
+
+def _suffices(choice: Choice, claim: PrivacyCurve, config: AuditConfig) -> bool:
+    """Whether no event is better, or none is needed."""
+    return (choice.p == 1 and choice.q == 0) or _tells(choice, claim, config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +280,7 @@ class BlackBoxAttack(Attack):
 
     name: ClassVar[AuditKind] = "black-box"
     weight: ClassVar[float] = 36.0
+    everywhere: ClassVar[bool] = False
     unpack: bool = True
 
     def unasked(self, mechanism: Any) -> bool:
@@ -434,21 +482,28 @@ class _Events:
         )
 
 
-def _thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Those that are tried, of sorted scores: evenly spaced ranks, ever closer at both ends.
+@lru_cache(maxsize=64)
+def _ranks(size: int) -> NDArray[np.int64]:
+    """Ranks of so many values: evenly spaced, ever closer at both ends."""
+    steps = math.ceil(math.log(size) / math.log(_STEP))
+    near = np.geomspace(1, size, steps + 1).astype(np.int64) - 1
+    middle = np.arange(0, size, max(1, size // _THRESHOLDS))
+    return np.unique(np.concatenate([near, middle, size - 1 - near]))
 
-    Rare values may tell most. With each value come those next to it, so that an event may begin
-    right where a value that came often ends.
+
+def _thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Those that are tried, of sorted scores. Rare values may tell most.
+
+    With each value come those next to it, so that an event may begin right where a value that came
+    often ends.
     """
-    steps = math.ceil(math.log(values.size) / math.log(_STEP))
-    near = np.geomspace(1, values.size, steps + 1).astype(np.int64) - 1
-    middle = np.arange(0, values.size, max(1, values.size // _THRESHOLDS))
-    ranks = np.concatenate([near, middle, values.size - 1 - near])
-    distinct = values[np.append(True, values[1:] > values[:-1])]
-    places = np.searchsorted(distinct, np.unique(values[ranks]))
-    beside = np.concatenate([places - 1, places, places + 1])
-    tried: NDArray[np.float64] = distinct[np.unique(np.clip(beside, 0, distinct.size - 1))]
-    return tried
+    first = np.append(True, values[1:] > values[:-1])
+    places = np.cumsum(first)[_ranks(values.size)]
+    tried = np.zeros(np.count_nonzero(first) + 2, dtype=np.bool_)
+    for beside in (-1, 0, 1):
+        tried[places + beside] = True
+    thresholds: NDArray[np.float64] = values[first][tried[1:-1]]
+    return thresholds
 
 
 def _counts(
@@ -471,6 +526,8 @@ def _beyond(
 
     Half a false hit more stands for what a few draws didn't show.
     """
+    if not lines:
+        return np.full(hits.shape, -math.inf), np.zeros(hits.shape, dtype=np.bool_)
     share, leak = hits / n, (false_hits + 0.5) / m
     allowed, slopes, bases = (np.full(share.shape, value) for value in (1.0, 0.0, 1.0))
     for slope, base in lines:

@@ -49,6 +49,7 @@ class DeterminismAttack(Attack):
 
     name: ClassVar[AuditKind] = "determinism"
     counts_failures: ClassVar[bool] = True
+    everywhere: ClassVar[bool] = False
 
     def run(self, target: Target, config: AuditConfig) -> list[Finding]:
         """Findings on rows (not of a data set), consecutive releases, processes, and each pair.

@@ -15,6 +15,8 @@ lattice: whole-number noise on 0.25 and on 0.5 gives outputs of different phases
 - *residue*: ⌊y⌋ modulo m, for several m: what a whole number shows beside its size, such as its
   parity or its last digit; the depth is 0.
 
+The draws are those that other attacks count, too.
+
 Both zeros and both infinities have cells of their own, in every view.
 
 **Events.** For a view, an ordered pair of neighbours and the first eighth of the draws, the event
@@ -41,13 +43,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.attacks.base import Attack, Target, counted
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding, Verdict
 from dpverify.auditing.outputs.arrays import whole
 from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.foreign import display_name
-from dpverify.auditing.outputs.samples import sample_pair
 from dpverify.auditing.outputs.values import Value
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import Judgement, judge
@@ -147,7 +148,7 @@ class PrecisionAttack(Attack):
         for pair in pairs:
             if target.spares(pair, any(one.refuted for one in tested)):
                 continue
-            outputs = sample_pair(mechanism, pair, config, "precision")
+            outputs = counted(target, pair, config).outputs
             if self.only_whole and not all(whole(side) for side in outputs):
                 return [_left_out(mechanism, pair, config.alpha)]
             own, other = _coordinates(*outputs, mechanism)

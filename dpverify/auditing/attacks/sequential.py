@@ -13,6 +13,10 @@ each value that comes often the places where it came. The centre, these values, 
 aren't arrays of one shape the features (`features`) that are their values, are learned from a few
 draws that are never bet on.
 
+**Which outputs** are bet on: those that other attacks count, where there are such, else new ones,
+no more than are needed. Each bet is by outputs before its own, so that nothing is chosen by what it
+is tested on; and whatever the others do with the same draws, the levels of all add up.
+
 **Bettors** learn from earlier scores (`_bettors`): one by events, and by odds several who expect
 strong or weak, plain or winding differences. Each begins with an equal part of the stake. They
 choose anew before each block; blocks grow in proportion to what was seen, so that the work stays
@@ -28,6 +32,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,17 +48,18 @@ from dpverify.auditing.attacks._bettors import (
     standardised,
     waves,
 )
-from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.attacks.base import Attack, Target, counted
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BetEvidence, Finding, undrawn
 from dpverify.auditing.outputs.arrays import always_raises, joined
 from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.foreign import display_name
-from dpverify.auditing.outputs.samples import both_sides, sample_pair
+from dpverify.auditing.outputs.samples import Sampled, both_sides, sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import curve_lines
 from dpverify.auditing.statistics.two_sample_binomial import Line
 from dpverify.errors import DrawError, require
+from dpverify.execution.threads import one_thread
 from dpverify.privacy import Mechanism, Pair
 
 __all__ = ["SequentialAttack", "bet", "columns"]
@@ -106,10 +112,14 @@ class SequentialAttack(Attack):
     Parameters
     ----------
     points : of the claimed curve, beside the claimed one, that are bet against
+    beside : whether other attacks are made too, so that bets are on the draws that they count; by
+        itself it draws no more than it needs
     """
 
     name: ClassVar[AuditKind] = "sequential"
+    everywhere: ClassVar[bool] = False
     points: int = 8
+    beside: bool = False
 
     def run(self, target: Target, config: AuditConfig) -> list[Finding]:
         """A violation where the stake passed 1/α."""
@@ -119,7 +129,8 @@ class SequentialAttack(Attack):
 
         def attack(pair: Pair) -> Finding:
             try:
-                return bet(target.mechanism, pair, lines, config)
+                drawn = counted(target, pair, config) if self.beside else None
+                return bet(target.mechanism, pair, lines, config, drawn=drawn)
             except DrawError as error:
                 return undrawn(self.name, error, level=config.alpha, pair=pair)
 
@@ -133,6 +144,7 @@ def bet(
     config: AuditConfig,
     *,
     score: Callable[[NDArray[Any]], Scores] | None = None,
+    drawn: Sampled | None = None,
 ) -> Finding:
     """Draw pairs of outputs until the claim is refuted or all of `config.draws` were drawn.
 
@@ -144,6 +156,7 @@ def bet(
     config : a true claim is ever accused with probability at most its level
     score : rows of scores from stacked outputs, by default `columns`, or features; the mechanism's
         log-likelihood ratio, as one column, makes the audit white-box
+    drawn : so many pairs, where they are there already
 
     Returns
     -------
@@ -160,15 +173,18 @@ def bet(
     if score is None:
         layout = sample_pair(mechanism, pair, config, "sequential layout", draws=_LAYOUT)
         score, like, moved = _scores_of(layout), layout[0], _moved(pair, layout)
+    chunk: Callable[[int], Sequence[NDArray[Any]]] = partial(_drawn, mechanism, pair, like, config)
+    if drawn is not None:
+        chunk = partial(_cut, drawn.told_apart(like))
     seen, silent = 0, True
     own = other = np.empty((0, 0))
     goal = math.log(1 / config.alpha)
     for stop in _blocks(config.draws):
         while len(own) < stop:
             number = len(own) // CHUNK
-            sides = _drawn(mechanism, pair, number, like, config)
-            silent = silent and all(map(always_raises, sides))
-            scores = [_scored(mechanism, pair, side, score, moved) for side in sides]
+            outputs = chunk(number)
+            silent = silent and all(map(always_raises, outputs))
+            scores = [_scored(mechanism, pair, side, score, moved) for side in outputs]
             if scores[0].shape != scores[1].shape or (
                 len(own) and own.shape[1:] != scores[0].shape[1:]
             ):
@@ -180,7 +196,8 @@ def bet(
             other = np.concatenate([other.reshape(-1, scores[1].shape[1]), scores[1]])
         if seen == 0:
             purse = _Purse(_bettors(lines, own.shape[1], moved))
-        wealth = purse.after(own[:stop], other[:stop], seen)
+        with one_thread():
+            wealth = purse.after(own[:stop], other[:stop], seen)
         margins = _margin(np.arange(seen, stop) + 1)
         (enough,) = np.nonzero(wealth >= goal + margins)
         if enough.size:
@@ -316,12 +333,17 @@ def _summed(data: Any, size: int) -> Scores | None:
 
 
 def _drawn(
-    mechanism: Mechanism, pair: Pair, number: int, like: NDArray[Any] | None, config: AuditConfig
+    mechanism: Mechanism, pair: Pair, like: NDArray[Any] | None, config: AuditConfig, number: int
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """A chunk of both sides."""
     key = (config.seed, "sequential", f"pair {pair.name}", number)
     drawn = both_sides(mechanism, pair, CHUNK, key, config.time_limit)
     return joined(drawn, like)
+
+
+def _cut(sides: tuple[NDArray[Any], NDArray[Any]], number: int) -> Sequence[NDArray[Any]]:
+    """A chunk of what was drawn."""
+    return [side[number * CHUNK : (number + 1) * CHUNK] for side in sides]
 
 
 def _scored(
@@ -331,7 +353,7 @@ def _scored(
     score: Callable[[NDArray[Any]], Scores],
     moved: _Moved | None,
 ) -> Scores:
-    scores = np.asarray(score(outputs), dtype=np.float64).reshape(CHUNK, -1)
+    scores = np.asarray(score(outputs), dtype=np.float64).reshape(len(outputs), -1)
     if moved is not None:
         scores = np.column_stack([scores, moved(outputs)])
     if np.isnan(scores).any():

@@ -43,7 +43,6 @@ from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BandEvidence, Finding, undrawn
 from dpverify.auditing.outputs.arrays import require_numbers
 from dpverify.auditing.outputs.foreign import display_name
-from dpverify.auditing.outputs.samples import sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
 from dpverify.auditing.statistics.power import DETECTION, few_hits, many_hits
@@ -173,6 +172,7 @@ class TradeOffAttack(Attack):
     """
 
     name: ClassVar[AuditKind] = "trade-off"
+    everywhere: ClassVar[bool] = False
     unpack: bool = True
 
     def run(self, target: Target, config: AuditConfig) -> list[Finding]:
@@ -195,7 +195,7 @@ class TradeOffAttack(Attack):
         mechanism = target.mechanism
         if isinstance(mechanism, WhiteBox):
             score = "log-likelihood ratio"
-            sides = sample_pair(mechanism, pair, config, "trade-off counted")
+            sides = counted(target, pair, config).outputs
             taken = (require_numbers(side, mechanism, pair, n) for n, side in enumerate(sides))
             own, other = (
                 np.asarray(mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour))

@@ -18,8 +18,8 @@ import pytest
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks import _scores
 from dpverify.auditing.attacks._scores import _inequality
-from dpverify.auditing.attacks.base import COUNTED
-from dpverify.auditing.attacks.black_box import BlackBoxAttack, choose
+from dpverify.auditing.attacks.base import COUNTED, Target
+from dpverify.auditing.attacks.black_box import BlackBoxAttack, _thresholds, choose, most_telling
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding
 from dpverify.auditing.outputs import samples
@@ -352,3 +352,36 @@ def test_outputs_that_came_again_are_counted_one_by_one(
         for row in told[1]
     ]
     assert score(other).tolist() == expected
+
+
+@pytest.mark.parametrize("draws", [100, 1000])
+@pytest.mark.parametrize("brief", [False, True])
+def test_the_pair_that_tells_more_is_the_one_attacked(draws: int, brief: bool) -> None:
+    """Also where neither refutes the claim; one at which releases fail is kept, and reported."""
+
+    def noisy(x: Any, rng: Words) -> float:
+        if np.min(x) < 0:
+            raise DrawError("broke")
+        return float(np.sum(x) + np.random.default_rng(int(rng.words(1)[0])).laplace())
+
+    telling, weak, failing = (
+        Pair(name=str(end), record=np.zeros((1, 1)), neighbour=np.full((1, 1), end))
+        for end in (0.9, 0.1, -1.0)
+    )
+    config = AuditConfig(draws=draws, brief=brief, workers=1, seed=1)
+    for pairs in ([telling, weak], [weak, telling]):
+        assert most_telling(Target(Function(function=noisy), pairs), config) is telling
+    assert most_telling(Target(Function(function=noisy), [telling, failing]), config) is failing
+
+
+def test_thresholds_are_values_at_many_ranks_and_those_beside() -> None:
+    rng = np.random.default_rng(1)
+    for values in (rng.normal(size=3000), rng.integers(0, 9, 500), np.zeros(7), rng.normal(size=2)):
+        ordered = np.sort(values.astype(float))
+        tried, distinct = _thresholds(ordered), np.unique(ordered)
+        assert set(tried) <= set(distinct)
+        assert {ordered[0], ordered[-1], ordered[ordered.size // 400 * 7]} <= set(tried)
+        assert tried.size == distinct.size or tried.size >= 400
+        # Beside the smallest is the next one, wherever there is one.
+        assert set(distinct[:2]) <= set(tried)
+        assert np.all(np.diff(tried) > 0)
