@@ -10,12 +10,13 @@ from fractions import Fraction
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
+from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
-from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
 from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["closed_form"]
@@ -28,6 +29,9 @@ def closed_form(losses: Losses) -> PrivacyCurve | None:
         if isinstance(loss, PoissonSampledLoss):
             base = Gaussian.from_mu_squared(loss.base.mu_squared)
             return PoissonSampled(curve=base, rate=loss.rate)
+        if isinstance(loss, PoissonReplacedLoss):
+            base = Gaussian.from_mu_squared(loss.base.mu_squared)
+            return PoissonReplaced(curve=base, rate=loss.rate)
     squares = [n * loss.mu_squared for loss, n in losses if isinstance(loss, GaussianLoss)]
     if len(squares) == len(losses):
         return Gaussian.from_mu_squared(sum(squares, Fraction(0)))

@@ -216,8 +216,8 @@ class Composed(PrivacyCurve):
                 case NormalRows():
                     return "normal rows"
             return "one sample"
-        if transforms(self._losses) is None:
-            return "grid"
+        if isinstance(_direction(self._losses), GridDirection):
+            return "one sample" if self._losses[0][1] == len(self._losses) == 1 else "grid"
         if _unit(self._losses) is not None:
             return "lattice"
         return "enumeration" if has_few_sums(self._losses) else "inversion"

@@ -41,7 +41,7 @@ from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import SampledLoss
 from dpverify.accounting.losses.smooth_samples import SmoothSampledLoss
 from dpverify.accounting.targets import MOST_DELTA
-from dpverify.data.adjacency import AddRemove
+from dpverify.data.adjacency import AddRemove, Group
 from dpverify.enclosure import Enclosure, Real, number_string, rational, rational_of, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, check_no_draw
@@ -74,6 +74,10 @@ def of_one_record(value: PrivacyCurve, way_out: str) -> PrivacyCurve:
     require(isinstance(value, PrivacyCurve), "curve", value, "a privacy curve")
     check_no_draw(value)
     known = value.adjacency
+    if isinstance(known, Group):
+        way_out = (
+            "Sample first, and take the group of the sum: each record of a group has its own coin."
+        )
     if known is not None and not (isinstance(known, AddRemove) and known.k == 1):
         raise ParameterError("adjacency", known.unit, "one row or user, added or removed", way_out)
     return value
@@ -160,7 +164,9 @@ class PoissonSampled(PrivacyCurve):
     adjacency says so, and then a coin decides all of them together. For a record that is replaced
     see `PoissonReplaced`, for batches of a fixed size `SampledWithoutReplacement`. Several releases
     add up where the record is there in all or in none. Of a record that one table gains as another
-    loses it a sum may be too low: take `PoissonReplaced`, whose orders are the same.
+    loses it a sum may be too low: take `PoissonReplaced`, whose orders are the same. A curve of
+    groups is refused: of several records, each has its own coin, so that the sample may hold some
+    of them. Sample first: `(1000 * curve.poisson_sampled(rate=0.01)).group(2)`.
 
     Parameters
     ----------

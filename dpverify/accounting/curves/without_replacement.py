@@ -44,7 +44,7 @@ from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete import DominatingLoss
 from dpverify.accounting.losses.sampled import BatchLoss
 from dpverify.accounting.losses.smooth_samples import Noise, SmoothBatchLoss
-from dpverify.data.adjacency import Adjacency, Record, Replace
+from dpverify.data.adjacency import Adjacency, Group, Record, Replace
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, check_no_draw
@@ -68,6 +68,8 @@ def replacing_one(value: PrivacyCurve, way_out: str) -> PrivacyCurve:
     known = value.adjacency
     if known is None or isinstance(known, Record) or known == Replace(user=_user(known)):
         return value
+    if isinstance(known, Group):
+        way_out = "A batch may hold some records of a group: sample first, and take its group."
     raise ParameterError("adjacency", known.unit, "one row or user, replaced", way_out)
 
 

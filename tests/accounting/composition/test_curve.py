@@ -102,6 +102,17 @@ def test_methods(parts: tuple[str, ...], method: str) -> None:
     assert isinstance(curve(*parts), PrivacyCurve)
 
 
+@pytest.mark.parametrize("base", [Gaussian(sigma=1), Laplace(scale=1)], ids=str)
+def test_one_release_on_a_sample_is_no_inversion(base: PrivacyCurve) -> None:
+    for one in (
+        base.poisson_sampled(rate="0.1"),
+        base.poisson_sampled(rate="0.1", replaced=True),
+        base.sampled_without_replacement(size=1, out_of=10),
+    ):
+        whole, several = (Composed.of([one], times=times) for times in (1, 2))
+        assert (whole.method, several.method) == ("one sample", "inversion")
+
+
 @settings(max_examples=25)
 @given(parts=st.one_of(names, smooth.map(lambda found: [*found, "gauss", "gauss"])), data=st.data())
 def test_order_and_grouping_have_no_influence(parts: list[str], data: st.DataObject) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from operator import mul
 from typing import Any
 
 import mpmath as mp
@@ -18,6 +19,7 @@ from dpverify.accounting.composition._sampled import SampledSum, _powers, sample
 from dpverify.accounting.composition.curve import Composed, _Sums
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.errors import ParameterError
 from tests.helpers.profiles import day_and_night
 from tests.helpers.sampling_oracle import beside_noise, one_release, two_releases
 
@@ -293,3 +295,46 @@ def test_a_rate_that_is_no_normal_double_is_refused(rate: str) -> None:
 @pytest.mark.nightly
 def test_the_least_rate_loses_nothing_that_a_double_shows() -> None:
     assert (5 * dpv.Gaussian(sigma=2).poisson_sampled(rate="1e-300")).epsilon_at("1e-6").upper == 0
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_group_on_a_sample_is_refused_with_the_way_out(replaced: bool) -> None:
+    for base in (dpv.Gaussian(sigma=1), dpv.Laplace(scale=1), 2 * dpv.Gaussian(sigma=2)):
+        several: Any = base.group(2)
+        with pytest.raises(ParameterError, match=r"^adjacency=.*Sample first"):
+            several.poisson_sampled(rate="0.1", replaced=replaced)
+        with pytest.raises(ParameterError, match=r"^adjacency=.*sample first"):
+            several.sampled_without_replacement(size=1, out_of=10)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_group_of_a_sample_is_a_bound_where_each_record_has_a_coin(
+    rate: Fraction, times: int
+) -> None:
+    """A count of up to two records with geometric noise, cut off to three values: all outputs.
+
+    One coin for both, as a sample of the group's curve would have it, costs one release less.
+    """
+    ratio = Fraction(1, 2)
+    laws = []
+    for count in range(3):
+        least, most = ratio**count / (1 + ratio), ratio ** (2 - count) / (1 + ratio)
+        laws.append((least, 1 - least - most, most))
+
+    def excess(shares: tuple[Fraction, ...], alpha: Fraction) -> Fraction:
+        """The larger δ of both orders: shares of samples with 0, 1 and 2 of the group's records."""
+        mixed = [sum(map(mul, shares, outputs), Fraction(0)) for outputs in zip(*laws, strict=True)]
+        both = [list(map(math.prod, product(law, repeat=times))) for law in (mixed, laws[0])]
+        pairs = list(zip(*both, strict=True))
+        return max(
+            sum((max(p - alpha * q, Fraction(0)) for p, q in order), Fraction(0))
+            for order in (pairs, [(q, p) for p, q in pairs])
+        )
+
+    apart = (1 - rate) ** 2, 2 * rate * (1 - rate), rate**2
+    group = (times * dpv.ApproxDP.from_odds(1 / ratio).poisson_sampled(rate=rate)).group(2)
+    for alpha in (Fraction(1), Fraction(5, 4), Fraction(3, 2), Fraction(3)):
+        assert group.delta_at(math.log(alpha) * (1 - 1e-15)).upper >= excess(apart, alpha)
+    if times == 1:
+        assert excess((1 - rate, Fraction(0), rate), Fraction(1)) < excess(apart, Fraction(1))
