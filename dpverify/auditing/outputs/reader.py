@@ -21,10 +21,10 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial, partialmethod
 from itertools import groupby
 from numbers import Number
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,15 @@ from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError
 from dpverify.visible import shown
 
-__all__ = ["DEPTH", "Reader", "alike", "name_of"]
+__all__ = ["DEPTH", "Reader", "alike", "made_with", "name_of"]
 
 _PARTS = 1_000_000  # of one output; more can't be read
 DEPTH = 8
 """Of what lies within one another."""
-_UNREAD = (FunctionType, MethodType, CodeType, partial, Awaitable, AsyncIterator)
+_UNREAD = (
+    *(FunctionType, MethodType, staticmethod, classmethod, property, CodeType, partial),
+    *(Awaitable, AsyncIterator),
+)
 """What gives values when it is called or awaited, and may hold any."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -232,15 +235,14 @@ class Reader(Leaves):
         match state:
             case (None | Mapping() as own, Mapping() as slots):
                 state = {**(own or {}), **slots}
-        made = _made(value if isinstance(value, type) else type(value))
+        made = made_with(value if isinstance(value, type) else type(value))
         if made:
             state = {**(state if isinstance(state, Mapping) else {}), **made}
         if isinstance(state, Mapping) and state:
             self.texts.update(state)
             structures = [
-                f"{attribute}: {self.walk(part, f'{name}.{attribute}', depth - 1)}"
+                f"{attribute}: {self.walk(_taken(part, value), f'{name}.{attribute}', depth - 1)}"
                 for attribute, part in state.items()
-                if not callable(part)
             ]
             return f"{kind}({', '.join(structures)})"
         told = said(value)
@@ -285,28 +287,74 @@ def alike(structures: Iterable[str]) -> str:
     return ", ".join(f"{each} × {n}" if n > 1 else each for each, n in alike)
 
 
-def _made(kind: type) -> dict[str, Any]:
+def _found(value: Any) -> bool:
+    """Whether pickle finds it by its name: it was there before the output."""
+    place: Any = sys.modules.get(value.__module__ or "")
+    for name in value.__qualname__.split("."):
+        place = getattr(place, name, None)
+    return place is value
+
+
+def made_with(kind: type) -> dict[str, Any]:
     """What a class holds that was made for the output: pickle doesn't find it by its name.
 
     That are its attributes, and what its methods and properties took along from where they stand.
     """
-    found: Any = sys.modules.get(kind.__module__)
-    for name in kind.__qualname__.split("."):
-        found = getattr(found, name, None)
-    if found is kind:
-        return {}
     held: dict[str, Any] = {}
-    for name, part in vars(kind).items():
-        if name.startswith("__"):
-            continue
-        cells = getattr(getattr(part, "fget", part), "__closure__", None) or ()
-        full = [cell.cell_contents for cell in cells if cell != CellType()]
-        taken = [each for each in full if each is not kind]
-        if not hasattr(type(part), "__get__"):
-            held[name] = part
-        elif taken:
-            held[name] = taken
+    for each in reversed(kind.__mro__):
+        for name, part in vars(each).items() if not _found(each) else ():
+            taken = _taken(part, kind, each)
+            given = taken is not part or not hasattr(type(part), "__get__")
+            if given and not _of_itself(name, part, each):
+                held[name] = taken
     return held
+
+
+def _of_itself(name: str, part: Any, kind: type) -> bool:
+    """Whether each class has it, or a library wrote it."""
+    if name == "_abc_impl":
+        return True
+    if not name.startswith("__"):
+        return False
+    written = isinstance(part, FunctionType) and not part.__code__.co_filename.startswith("<")
+    return not written or part.__globals__.get("__name__") != kind.__module__
+
+
+def _taken(part: Any, *owners: Any) -> Any:
+    """An attribute; of a function, its name, or what it took along from where it stands.
+
+    It is read apart from its owners, to which it may lead back.
+    """
+    held: list[Any]
+    match part:
+        case staticmethod() | classmethod():
+            held = [part.__func__]
+        case property():
+            held = [part.fget, part.fset, part.fdel]
+        case cached_property():
+            held = [part.func]
+        case partialmethod() | partial():
+            held = [part.func, *part.args, *part.keywords.values()]
+        case MethodType():
+            held = [part.__func__, part.__self__]
+        case FunctionType() if _found(part):
+            return f"{part.__module__}.{part.__qualname__}"
+        case FunctionType():
+            cells = [each for each in part.__closure__ or () if each != CellType()]
+            constants = [each for each in part.__code__.co_consts if not isinstance(each, CodeType)]
+            given = [*(part.__defaults__ or ()), *(part.__kwdefaults__ or {}).values()]
+            held = [
+                *constants,
+                *(each.cell_contents for each in cells),
+                *given,
+                *vars(part).values(),
+            ]
+        case ModuleType() if sys.modules.get(part.__name__) is part:
+            return part.__name__
+        case _:
+            return part
+    apart = (*owners, part)
+    return [_taken(each, *apart) for each in held if not any(each is other for other in apart)]
 
 
 def _label(key: Any) -> str:

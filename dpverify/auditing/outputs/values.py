@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.outputs.beside import has_nothing_beside
 from dpverify.auditing.outputs.frames import read_frame
 from dpverify.auditing.outputs.leaves import MOST, PLACE, Leaf, cut, said
-from dpverify.auditing.outputs.reader import DEPTH, Reader, alike, name_of
+from dpverify.auditing.outputs.reader import DEPTH, Reader, alike, made_with, name_of
 from dpverify.errors import PASSING, DrawError
 from dpverify.visible import raised
 
@@ -86,7 +86,8 @@ class Value:
         reader = Reader()
         reader.word("structure", f"raises {type(error).__name__}")
         reader.text("message", said(error, str))
-        held: dict[Any, Any] = {**dict(enumerate(error.args)), **vars(error)}
+        made = made_with(type(error))
+        held: dict[Any, Any] = {**dict(enumerate(error.args)), **made, **vars(error)}
         values = {key: each for key, each in held.items() if not isinstance(each, str)}
         with suppress(DrawError):  # of what can't be read: the message stays
             reader.word("types of attributes", reader.walk(values, "attributes", DEPTH))

@@ -8,13 +8,15 @@ import hashlib
 import math
 import re
 import sqlite3
+from abc import ABC, abstractmethod
 from array import array
 from collections import ChainMap, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any
@@ -402,6 +404,91 @@ TOLD_APART = {
         for row in (7, 8)
     ),
 }
+
+
+def _holder(function: Any) -> Any:
+    """An object with a function, which pickle can't follow."""
+    return SimpleNamespace(unread=lambda: None, predict=function)
+
+
+def _called(n: int) -> Any:
+    class Called:
+        def __call__(self) -> int:
+            return n
+
+    return Called()
+
+
+def _prepared(n: int) -> Any:
+    class Prepared:
+        shown = cached_property(lambda self: n)
+
+    return Prepared()
+
+
+def _by_default(n: int) -> Any:
+    def answer(more: int = n) -> int:
+        return more
+
+    return answer
+
+
+def _own_error(n: int) -> Exception:
+    error: Exception = type("Own", (Exception,), {"row": n})("a")
+    return error
+
+
+_CARRYING: dict[str, Callable[[int], Any]] = {
+    "closure": lambda n: _holder(lambda: n),
+    "closure of a closure": lambda n: _holder(partial(map, _called(n).__call__)),
+    "default": lambda n: _holder(_by_default(n)),
+    "constant": lambda n: _holder(eval(f"lambda: {n}")),  # noqa: S307
+    "attribute of a function": lambda n: _holder(_with(lambda: 1, row=n)),
+    "partial": lambda n: _holder(partial(lambda: n)),
+    "method": lambda n: _holder(NormalDist(n).pdf),
+    "callable": lambda n: _holder(np.poly1d([1, n])),
+    "cache": lambda n: lru_cache(lambda: n),
+    "each number": lambda n: np.vectorize(lambda x: n),
+    "call": _called,
+    "prepared": _prepared,
+    "base": lambda n: type("Own", (type("Base", (), {"row": n}),), {})(),
+    "exception": _own_error,
+}
+TOLD_APART |= {
+    f"number that a function holds: {way}": (made(5), made(6)) for way, made in _CARRYING.items()
+}
+
+
+def test_a_class_that_an_exception_was_given_is_read() -> None:
+    own, other = (Value.of_raised(_own_error(n)) for n in (5, 6))
+    assert own.leaves != other.leaves
+
+
+def test_what_a_function_of_an_object_knows_by_name_says_no_more() -> None:
+    """Classes and modules next to it are neither read nor refused."""
+
+    class Shape(ABC):
+        @abstractmethod
+        def area(self) -> float: ...
+
+    @dataclass
+    class Square(Shape):
+        side: float
+
+        def area(self) -> float:
+            return float(np.square(self.side)) if self.side else Square(1.0).area()
+
+    def forth(number: int) -> int:
+        return back(number - 1) if number else 0
+
+    def back(number: int) -> int:
+        return forth(number)
+
+    square: Any = Square(2.0)
+    square.forth, square.modules, square.own = forth, lambda: np, square.area
+    value = value_of(square)
+    assert value == value_of(square)
+    assert len(value.leaves) < 60
 
 
 @pytest.mark.parametrize("name", TOLD_APART)
