@@ -440,7 +440,8 @@ def require_finite(x: Any) -> None:
 
 def row_norms(x: Any) -> NDArray[np.float64]:
     """ℓ2 norms of the rows, in doubles."""
-    squares = x.multiply(x).sum(axis=1) if is_sparse(x) else np.vecdot(x, x)
+    with np.errstate(over="ignore", under="ignore"):  # a warning would tell of the records
+        squares = x.multiply(x).sum(axis=1) if is_sparse(x) else np.vecdot(x, x)
     norms: NDArray[np.float64] = np.sqrt(np.asarray(squares).ravel())
     return norms
 

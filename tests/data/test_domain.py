@@ -95,6 +95,14 @@ def test_complex_numbers_are_refused(records: object) -> None:
         UNIT.admit(records)
 
 
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+def test_huge_records_are_clipped_without_a_warning(form: Any) -> None:
+    """Warnings go to the terminal, which may be logged, and tell of the records."""
+    records = form([[1e200, -1e200], [3.0, 4.0]])
+    clipped = dense(Ball(radius=1, outside="clip").admit(records))
+    assert clipped == pytest.approx(np.array([[0, 0], [0.6, 0.8]]))
+
+
 def test_what_is_below_a_mask_is_no_value() -> None:
     masked = np.ma.masked_equal([[0.25, 0.5]], 0.5)
     with pytest.raises(RecordsError, match="masked"):
