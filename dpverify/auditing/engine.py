@@ -555,13 +555,13 @@ def _trials(
         large = large or any(output.cut for side in sides for output in side if valued(side))
         if any(constant(side).any() for side in sides):
             still.append(pair)
-    reasons = [remembers(mechanism, pair, copied, config) for pair in still if copied]
+    reasons = [remembers(mechanism, pair, copied, config) for pair in still]
     notes: tuple[str, ...] = ()
     leaks: list[str] = []
     declared: tuple[str, ...] = ()
     fit = next((pair for pair in pairs if pair.name not in unfit), None)
     if fit is not None:
-        reasons += [shares_noise(mechanism, fit, copied, config)] if copied else []
+        reasons.append(shares_noise(mechanism, fit, copied, config))
         with suppress(DrawError):  # what is late is so in an audit too, which then says so
             effects = side_effects(mechanism, fit, config)
             notes, leaks = effects.notes, [effects.leak] if effects.leak else []

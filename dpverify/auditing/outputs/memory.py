@@ -14,7 +14,8 @@ from __future__ import annotations
 import functools
 import inspect
 import io
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import cloudpickle
@@ -62,7 +63,7 @@ def copier(mechanism: Mechanism) -> Callable[[], Mechanism] | None:
 def remembers(
     mechanism: Mechanism,
     pair: Pair,
-    copied: Callable[[], Mechanism],
+    copied: Callable[[], Mechanism] | None,
     config: AuditConfig,
 ) -> str:
     """Say so if the mechanism gives its first output of a data set, or a part, again and again.
@@ -71,6 +72,9 @@ def remembers(
     worst law there is: all of 1,000 releases equal, and one of 20 copies' another. Of a part of the
     output, of which there may be many, four copies' must be: at most 3e-8 for each. The audit is
     then inconclusive, and nobody accused.
+
+    Of what can't be copied, nobody can tell whether it keeps its noise or has none, where all of
+    1,000 releases of a data set are the same, and those of the neighbour others.
 
     Parameters
     ----------
@@ -82,6 +86,8 @@ def remembers(
     -------
     A sentence; empty if it doesn't.
     """
+    if copied is None:
+        return _still(mechanism, pair, config)
     for side in (0, 1):
 
         def outputs(source: Mechanism, draws: int, number: int, side: int = side) -> NDArray[Any]:
@@ -113,10 +119,36 @@ def remembers(
     return ""
 
 
+def _still(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> str:
+    try:
+        sides = [
+            one_side(
+                mechanism,
+                pair,
+                side,
+                _CONSTANT,
+                (config.seed, "memory", side, 0),
+                config.time_limit,
+            )
+            for side in (0, 1)
+        ]
+    except DrawError:
+        return ""
+    alike = sides[0].shape == sides[1].shape and constant(np.concatenate(sides)).all()
+    if alike or not all(constant(side).all() for side in sides):
+        return ""
+    return (
+        f"{display_name(mechanism)} gives one output for a data set, and another for its "
+        f"neighbour, on the pair {pair.name!r}. It holds what can't be copied, so that nobody can "
+        "tell whether it has no noise or keeps it. Give the audit a function that makes it anew, "
+        "with nothing kept, and releases once."
+    )
+
+
 def shares_noise(
     mechanism: Mechanism,
     pair: Pair,
-    copied: Callable[[], Mechanism],
+    copied: Callable[[], Mechanism] | None,
     config: AuditConfig,
 ) -> str:
     """Say so if releases of one copy are more alike than those of different copies.
@@ -124,11 +156,14 @@ def shares_noise(
     Asked only of a mechanism whose state is another one after its first releases; generators
     change too, but copies then start with the same ones, and are alike. What adds up from one
     release to the next is the same in such copies: it shows beside a copy of the mechanism as it is
-    now. By the test of Kruskal and Wallis at 1e-8 over all columns: it is asymptotic, and nobody
-    is accused by it.
+    now. The state of a program shows beside one that is started anew; of what can't be copied, in
+    the later of its own releases. By the test of Kruskal and Wallis at 1e-8 over all columns: it is
+    asymptotic, and nobody is accused by it.
 
     Parameters and return value are those of `remembers`.
     """
+    if copied is None or getattr(getattr(mechanism, "function", None), "apart", False):
+        return _drifts(mechanism, pair, copied, config)
     now = copier(mechanism)
     if now is None or _packed(now) == _packed(copied):
         return ""
@@ -151,6 +186,30 @@ def shares_noise(
         f"the pair {pair.name!r}: those of one copy are more alike than those of all different, "
         "and an audit's draws must be independent. Give it a function that makes the mechanism "
         "anew, with nothing kept, and releases once."
+    )
+
+
+def _drifts(
+    mechanism: Mechanism, pair: Pair, copied: Callable[[], Mechanism] | None, config: AuditConfig
+) -> str:
+    fresh = copied() if copied else mechanism
+
+    def draws(source: Mechanism, number: int) -> NDArray[Any]:
+        key = (config.seed, "copies", 0, number)
+        return one_side(source, pair, 0, _LATER, key, config.time_limit)
+
+    try:
+        sooner = draws(fresh, 0)
+        draws(mechanism, 1)
+        later = draws(mechanism, 2)
+    except DrawError:
+        return ""
+    if not _differ([sooner, later]):
+        return ""
+    return (
+        f"{display_name(mechanism)} gives others later than sooner, on the pair {pair.name!r}: it "
+        "keeps what adds up from one release to the next, and an audit's draws must be "
+        "independent. Give it one that keeps nothing."
     )
 
 
@@ -177,10 +236,18 @@ def constant(outputs: NDArray[Any]) -> NDArray[np.bool_]:
     return same
 
 
+_MADE: Mapping[type, Callable[[], Any]] = {
+    type(made()): made for made in (threading.Lock, threading.RLock, threading.local)
+}
+"""What belongs to one process, and how it is made."""
+
+
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Leaves out what caches of `functools` hold."""
+    """Leaves out what caches of `functools` hold, and has locks made anew."""
 
     def reducer_override(self, obj: Any) -> Any:
+        if type(obj) in _MADE:
+            return _MADE[type(obj)], ()
         if isinstance(obj, functools._lru_cache_wrapper):
             return _cached, (obj.__wrapped__, obj.cache_parameters())
         return super().reducer_override(obj)

@@ -13,9 +13,9 @@ lines then. What it says on its standard error is for people.
 
 **One process** is started for the first request and kept for the next ones; each worker has its
 own. It ends with the object that started it, or with Python, and so do the processes that it
-started (on POSIX systems). A program that ends, writes what isn't JSON, or a line too many or too
-few, ends the audit as inconclusive, with what it said on its standard error; one that is late is
-ended by the audit's time limit.
+started (on POSIX systems), unless they began a session of their own. A program that ends, writes
+what isn't JSON, or a line too many or too few, ends the audit as inconclusive, with what it said on
+its standard error; one that is late is ended by the audit's time limit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -82,6 +82,9 @@ class Command:
     >>> command([[1.0], [2.0]], np.random.default_rng(1)) in (1, 2, 3)
     True
     """
+
+    apart: ClassVar[bool] = True
+    """What it keeps is in a process of its own."""
 
     args: Sequence[str]
     seeded: bool = False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sqlite3
 from collections.abc import Callable
 from fractions import Fraction
+from threading import RLock, local
 from typing import Any
 
 import numpy as np
@@ -129,6 +131,82 @@ def test_kept_answers_are_said_and_nobody_is_accused(make: Callable[[], Any]) ->
 @pytest.mark.parametrize("function", [without_noise, of_one_seed, a_part_without_noise])
 def test_missing_noise_is_still_a_violation(function: Any) -> None:
     assert audited(function).verdict == "violation"
+
+
+def locked() -> Callable[[Any], float]:
+    lock, kept = RLock(), in_a_closure()
+
+    def answer(x: Any) -> float:
+        with lock:
+            return kept(x)
+
+    return answer
+
+
+def of_a_thread() -> Callable[[Any], float]:
+    here = local()
+
+    def answer(x: Any) -> float:
+        known = vars(here).setdefault("known", {})
+        return float(known.setdefault(x.sum(), x.sum() + np.random.default_rng().laplace()))
+
+    return answer
+
+
+@pytest.mark.parametrize("make", [locked, of_a_thread])
+def test_what_belongs_to_one_process_is_made_anew_in_copies(make: Callable[[], Any]) -> None:
+    """Or nothing could be copied, and correct mechanisms with a cache would be accused."""
+    report = audited(make())
+    assert report.verdict == "inconclusive"
+    assert "keeps its output" in report.failed[0]
+
+
+def in_a_data_base() -> Callable[[Any], float]:
+    known = sqlite3.connect(":memory:")
+    known.execute("create table answers (sum primary key, answer)")
+
+    def answer(x: Any) -> float:
+        draw = (float(x.sum()), float(x.sum() + np.random.default_rng().laplace()))
+        known.execute("insert or ignore into answers values (?, ?)", draw)
+        found = known.execute("select answer from answers where sum = ?", draw[:1])
+        return float(found.fetchone()[0])
+
+    return answer
+
+
+def counting_in_a_generator() -> Callable[[Any, Any], float]:
+    numbers = iter(number for number in range(10**9))  # which can't be copied
+    return lambda x, rng: next(numbers) + x.sum() + rng.laplace(scale=0.01)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (in_a_data_base, "nobody can tell whether it has no noise or keeps it"),
+        (counting_in_a_generator, "gives others later than sooner"),
+    ],
+)
+def test_what_cannot_be_copied_is_not_judged(make: Callable[[], Any], says: str) -> None:
+    report = audited(make())
+    assert report.verdict == "inconclusive"
+    assert says in report.failed[0]
+
+
+def uncopied(answer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    held = iter(number for number in (1,))
+    return lambda x, rng: answer(x, rng) if held else None
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (lambda x, rng: 0.5, "no_violation_found"),
+        (lambda x, rng: x.sum() + rng.laplace(), "no_violation_found"),
+        (lambda x, rng: x.sum() + rng.laplace(scale=0.1), "violation"),
+    ],
+)
+def test_what_cannot_be_copied_and_keeps_nothing_is_audited(answer: Any, verdict: str) -> None:
+    assert audited(uncopied(answer)).verdict == verdict
 
 
 def test_made_anew_it_is_audited() -> None:

@@ -152,6 +152,23 @@ def test_a_program_is_audited(scale: str, verdict: str, many: bool) -> None:
     assert audited(command).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("start", "verdict"), [(0, "no_violation_found"), ("count + 1", "inconclusive")]
+)
+def test_what_a_program_adds_up_is_not_judged(start: Any, verdict: str) -> None:
+    """Behind a number that rises, noise that is too small can't be seen."""
+    count = f"count = globals().get('count', 0)\n count = {start}\n "
+    report = audited(
+        program(
+            count + NOISE.replace("SCALE", "1").replace("print(", "print(count + "), seeded=True
+        )
+    )
+    assert report.verdict == verdict
+    assert ["gives others later than sooner" in reason for reason in report.failed] == (
+        [True] if verdict == "inconclusive" else []
+    )
+
+
 @pytest.mark.nightly
 def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "_INLINE", 0.0)
