@@ -13,8 +13,9 @@ before or is still open, and what a thread does that ran before or goes on after
 **Dependence.** Noise may be printed, and what is printed may then differ from release to release.
 But a word, a number, a path or a host that is the same in all watched releases of one side, and
 another in all of the other, depends on the data: under noise of any law that happens, for one of
-them, with probability at most 2·4⁻⁸. Nobody is accused of it, as a claim may be of the output
-alone; the audit is inconclusive.
+them, with probability at most 2·4⁻⁸. Which side is released first is drawn, so that what is said
+each other time is taken for the data's with probability 2⁻⁷. Nobody is accused of it, as a claim
+may be of the output alone; the audit is inconclusive.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
     for side, data in enumerate((pair.record, pair.neighbour)):
         rng = ReplayableWords(config.seed, "watched", f"pair {pair.name!r}", side)
         releases.append(releaser(_made_unseen(mechanism), data, _WATCHED + 1, rng))
-    for _ in range(_WATCHED + 1):
-        for side in (0, 1):
+    order = ReplayableWords(config.seed, "watched", f"pair {pair.name!r}", "order")
+    for first in (order.words(_WATCHED + 1) % 2).tolist():
+        for side in (first, 1 - first):
             with _watching() as effects, taped(marks):
                 work = partial(_tried, releases[side])
                 silent &= foreign_code(work, mechanism, pair, side, (), config.time_limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import socket
@@ -353,6 +354,16 @@ def test_what_is_said_once_is_no_leak() -> None:
         said.append(1)
 
     assert watched(warns) == SideEffects(("named prints “odd”.",))
+
+
+def test_what_is_said_each_other_time_is_no_leak() -> None:
+    numbers = itertools.count()
+
+    def flushes(data: Any, rng: Any) -> None:
+        if next(numbers) % 2:
+            print("flushed")
+
+    assert watched(flushes) == SideEffects(("named prints “flushed”.",))
 
 
 def test_what_others_do_is_not_the_mechanisms(tmp_path: Path) -> None:
