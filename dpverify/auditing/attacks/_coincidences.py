@@ -45,10 +45,11 @@ from dpverify.auditing.attacks._behaviour import Runs, Trial, content, send
 from dpverify.auditing.finding import CoincidenceEvidence, Finding, Verdict
 from dpverify.auditing.outputs.foreign import display_name, foreign_code
 from dpverify.auditing.outputs.samples import packed, releaser
+from dpverify.auditing.spaces.base import related
 from dpverify.auditing.statistics.claim_test import curve_lines, judge
 from dpverify.auditing.statistics.power import least_hits
 from dpverify.auditing.statistics.two_sample_binomial import Counts
-from dpverify.errors import DrawError
+from dpverify.errors import PASSING, DrawError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
@@ -107,15 +108,17 @@ def rows(trial: Trial, pair: Pair) -> Finding:
     try:
         lengths = [_length(trial, pair, number) for number in (2, 3)]
         both = [np.concatenate([record, each]) for each in (record, pair.neighbour)]
-        related = bool(trial.mechanism.adjacency.relates(*both))
+        neighbours = related(trial.mechanism.adjacency, *both)
     except DrawError as error:
         return trial.unable(pair, "rows", f"{error}")
-    except Exception as error:  # whatever an adjacency says to two rows
+    except PASSING:
+        raise
+    except BaseException as error:  # whatever an adjacency says to two rows
         return trial.unable(pair, "rows", f"two rows aren't taken: {raised(error)}")
     if lengths != [2, 3]:
         reason = f"the release of two rows and of three has lengths {lengths}, not a row each"
         return trial.unable(pair, "rows", reason)
-    if not related:
+    if not neighbours:
         return trial.unable(pair, "rows", "one of two rows may not change")
     equal: list[bool] = []
     order = _drawn_order(trial, trial.config.draws, "rows")

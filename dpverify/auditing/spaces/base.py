@@ -21,7 +21,7 @@ from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
 from dpverify.visible import raised, shown
 
-__all__ = ["EXTREMES", "Space", "chooser", "makes_candidates", "require_candidates"]
+__all__ = ["EXTREMES", "Space", "chooser", "makes_candidates", "related", "require_candidates"]
 
 EXTREMES = 96
 """Extreme pairs, at most."""
@@ -52,6 +52,12 @@ def require_candidates(adjacency: Any) -> None:
         "one that makes neighbours: an adjacency of dpverify, or an object with `candidates`",
         "Name the pairs, and leave out the search.",
     )
+
+
+def related(adjacency: Any, *sides: Any) -> bool:
+    """What an adjacency says of two data sets; somebody else's may change what it is given."""
+    own = type(adjacency).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return bool(adjacency.relates(*(sides if own else copy.deepcopy(sides))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,22 +116,22 @@ class Space(ABC):
     def _relates(self, data: Any, other: Any) -> bool:
         """What the adjacency says, which may be anybody's."""
         try:
-            return bool(self.adjacency.relates(data, other))
+            return related(self.adjacency, data, other)
         except (DPVerifyError, *PASSING):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise self._raised("`relates` says whether two data sets are", error) from error
 
     def _neighbours(self, data: Any, choose: Choose) -> Iterator[Any]:
         """What the adjacency makes of a copy of a data set; it may change that for each of them."""
         try:
             yield from self.adjacency.candidates(copied(data), self, choose)
-        except (DPVerifyError, *PASSING):
+        except (DPVerifyError, GeneratorExit, *PASSING):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise self._raised("`candidates` gives", error) from error
 
-    def _raised(self, says: str, error: Exception) -> ParameterError:
+    def _raised(self, says: str, error: BaseException) -> ParameterError:
         rule = f"one whose {says} neighbours, and it raised {raised(error)}"
         return ParameterError("adjacency", shown(self.adjacency), rule, "Or name the pairs.")
 

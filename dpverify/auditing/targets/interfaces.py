@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from dpverify.auditing.targets.command import Command
 from dpverify.auditing.targets.estimators import Fitted
-from dpverify.errors import ParameterError, require
+from dpverify.errors import PASSING, ParameterError, require
 from dpverify.visible import raised
 
 __all__ = ["Element", "Interface", "Takes", "interface_of"]
@@ -105,10 +105,14 @@ def _asked(mechanism: Any) -> Element:
     """What an object with `randomise` takes: a float, or whole numbers alone (diffprivlib's)."""
     try:
         mechanism.randomise(0.0)
-    except Exception:  # each library has its own way to refuse
+    except PASSING:
+        raise
+    except BaseException:  # each library has its own way to refuse
         try:
             mechanism.randomise(0)
-        except Exception as error:
+        except PASSING:
+            raise
+        except BaseException as error:
             raise ParameterError(
                 "function",
                 mechanism,

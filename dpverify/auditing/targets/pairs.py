@@ -15,14 +15,14 @@ import numpy as np
 
 from dpverify.auditing.constants import constants_of
 from dpverify.auditing.outputs.foreign import display_name
-from dpverify.auditing.spaces.base import Space, require_candidates
+from dpverify.auditing.spaces.base import Space, related, require_candidates
 from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.auditing.spaces.rows import Rows
 from dpverify.data.adjacency import Edge, Moves
 from dpverify.data.columns import Number, Reals
 from dpverify.data.domain import Box, is_sparse, shape_of
 from dpverify.data.table import Table
-from dpverify.errors import DPVerifyError, ParameterError, RecordsError, require
+from dpverify.errors import PASSING, DPVerifyError, ParameterError, RecordsError, require
 from dpverify.privacy import Pair
 from dpverify.visible import raised, shown
 
@@ -99,18 +99,20 @@ def _require_neighbours(mechanism: Any, pair: Pair) -> None:
     require(printable, "pair", name, "named by printable characters")
     adjacency: Any = mechanism.adjacency
     try:
-        related = [bool(adjacency.relates(*order)) for order in (sides, sides[::-1])]
+        answers = [related(adjacency, *order) for order in (sides, sides[::-1])]
     except DPVerifyError as error:  # of an adjacency of ours: what it takes
         reason = f"of data sets that {type(adjacency).__name__} relates: {error}"
         raise ParameterError("pair", name, reason.removesuffix(".")) from None
-    except Exception as error:  # whatever an object of the caller's raises
+    except PASSING:
+        raise
+    except BaseException as error:  # whatever an object of the caller's raises
         reason = (
             f"one whose `relates` says whether the sides of {name} are neighbours: {raised(error)}"
         )
         raise ParameterError("adjacency", adjacency, reason) from error
-    require(any(related), "pair", name, f"one of neighbours: {adjacency.unit}")
+    require(any(answers), "pair", name, f"one of neighbours: {adjacency.unit}")
     require(
-        all(related),
+        all(answers),
         "adjacency",
         adjacency,
         f"the same in both orders, in which an audit looks at the pair {name}",

@@ -164,14 +164,54 @@ def test_candidates_may_be_made_in_place() -> None:
     assert {pair.neighbour[0]["note"] for pair in pairs} == {"b", "c"}
 
 
+@pytest.mark.parametrize("error", [KeyError("note"), SystemExit("note")])
 @pytest.mark.parametrize("way", ["relates", "candidates"])
-def test_what_an_adjacency_of_ones_own_raises_is_said(way: str) -> None:
+def test_what_an_adjacency_of_ones_own_raises_is_said(way: str, error: BaseException) -> None:
+    """An exit, too: its code would be that of the audit."""
+
     def broken(*_: Any) -> Any:
-        raise KeyError("note")
+        raise error
 
     adjacency = type("Broken", (OneName,), {way: broken})()
-    with pytest.raises(ParameterError, match=rf"`{way}` .*it raised KeyError: 'note'. Or name"):
+    said = rf"`{way}` .*it raised {type(error).__name__}: '?note'?. Or name"
+    with pytest.raises(ParameterError, match=said):
         rows(adjacency).extremes()
+    pair = dpv.Pair(name="a name", record=[{"note": "a"}], neighbour=[{"note": "b"}])
+    if way == "relates":
+        with pytest.raises(ParameterError, match=r"says whether the sides of 'a name' are neigh"):
+            dpv.audit(len, epsilon=1, adjacency=adjacency, of="dataset", pairs=[pair])
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_an_adjacency_that_changes_what_it_compares_changes_no_data(search: bool) -> None:
+    class Sorting(OneName):
+        def relates(self, data: Any, neighbour: Any) -> bool:
+            data.sort(key=str)
+            neighbour.sort(key=str)
+            return super().relates(data, neighbour)
+
+    seen: list[Any] = []
+
+    def first(people: Any, rng: Any) -> float:
+        seen.append(people)
+        return float(rng.laplace())
+
+    sides = [{"note": "c"}, {"note": "b"}], [{"note": "b"}, {"note": "a"}]
+    pair = dpv.Pair(name="a name", record=sides[0], neighbour=sides[1])
+    settings: dict[str, Any] = {"draws": 20, "workers": 1, "kinds": ["black-box"]}
+    table = dpv.Table({"note": dpv.Categories("a", "b", "c")}, rows=(1, 2))
+    told = dpv.audit(
+        first,
+        epsilon=1,
+        adjacency=Sorting(),
+        domain=table,
+        of="dataset",
+        pairs=[pair],
+        search=search,
+        **settings,
+    )
+    assert told.verdict == "no_violation_found"
+    assert [each for each in sides if each not in seen] == []
 
 
 def test_an_adjacency_without_neighbours_there_is_refused() -> None:
