@@ -57,7 +57,7 @@ def require_candidates(adjacency: Any) -> None:
 def related(adjacency: Any, *sides: Any) -> bool:
     """What an adjacency says of two data sets; somebody else's may change what it is given."""
     own = type(adjacency).__module__.partition(".")[0] == __name__.partition(".")[0]
-    return bool(adjacency.relates(*(sides if own else copy.deepcopy(sides))))
+    return bool(adjacency.relates(*(sides if own else map(copied, sides))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
