@@ -61,14 +61,28 @@ def test_kinds_that_look_at_outputs_share_their_draws(other: Any) -> None:
         assert numbers == [f.evidence for f in both.findings if f.audit == report.findings[0].audit]
 
 
-@pytest.mark.parametrize(("release", "pairs"), [(noisy, 2), (halved, 1)])
-def test_the_first_candidate_is_left_out_once_the_claim_is_refuted(
-    release: Release, pairs: int
-) -> None:
-    report, _ = audited(release, kinds=["black-box", "sequential"], draws=400)
-    assert report.verdict == ("violation" if pairs == 1 else "no_violation_found")
-    for kind in ("black-box", "sequential"):
-        assert len([f for f in report.findings if f.audit == kind]) == pairs
+def test_precision_and_bets_draw_next_to_nothing_beside_others() -> None:
+    words: Any = {"pairs": [PAIR], "draws": 400}
+    _, calls = audited(noisy, kinds=["black-box"], **words)
+    report, together = audited(noisy, kinds=["precision", "black-box", "sequential"], **words)
+    layout = 2 * 32
+    assert together == calls + layout
+    assert "SequentialAttack(beside=True)" in report.findings[-1].replay
+    alone, single = audited(noisy, kinds=["sequential"], **words)
+    assert 2 * 400 <= single < calls
+    assert "beside" not in alone.findings[0].replay
+
+
+@pytest.mark.parametrize("release", [noisy, halved])
+def test_of_two_pairs_that_a_search_leaves_one_is_attacked(release: Release) -> None:
+    words: Any = {"draws": 400, "brief": False}
+    report, calls = audited(release, kinds=["black-box", "sequential"], **words)
+    assert len({finding.pair.name for finding in report.findings if finding.pair}) == 1
+    assert [finding.audit for finding in report.findings] == ["black-box", "sequential"]
+    _, more = audited(release, kinds=["black-box", "sequential", "precision"], **words)
+    # Precision looks at the other one too, unless the claim is refuted.
+    assert report.verdict == ("violation" if release is halved else "no_violation_found")
+    assert more - calls == (0 if release is halved else 2 * 400)
 
 
 def test_pairs_that_are_given_are_all_attacked() -> None:

@@ -279,23 +279,6 @@ def test_a_brief_audit_needs_few_training_draws_of_a_rare_output() -> None:
     assert calls < 3 * 4000  # where 4000 on each side are counted
 
 
-def test_kinds_that_count_share_their_draws() -> None:
-    """Alone each draws for itself; together they ask for no more than the dearest, but for bets."""
-    pair = Pair(name="one more", record=[], neighbour=[{"old": True}])
-
-    def calls(*kinds: AuditKind) -> int:
-        count = Called(1)
-        report = count.audited(kinds=kinds, pairs=[pair], draws=500)
-        assert [finding.audit for finding in report.findings] == list(kinds)
-        return count.calls
-
-    kinds: tuple[AuditKind, ...] = ("precision", "black-box", "trade-off", "sequential")
-    alone = {kind: calls(kind) for kind in kinds}
-    layout = 64
-    assert calls(*kinds) == alone["black-box"] + layout == alone["trade-off"] + layout
-    assert alone["precision"] > 1000 < alone["sequential"]
-
-
 def test_bets_on_shared_draws_are_repeated_by_their_code() -> None:
     pair = Pair(name="one more", record=[], neighbour=[{"old": True}])
     count = Called(1)
@@ -312,7 +295,12 @@ def test_a_pair_that_shows_nothing_beyond_the_claim_is_not_shrunk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shrunk: list[Any] = []
-    monkeypatch.setattr(search, "shrunk", lambda pair, *_, **__: shrunk.append(pair) or pair)
+
+    def noted(pair: Pair, *_: Any, **__: Any) -> Pair:
+        shrunk.append(pair)
+        return pair
+
+    monkeypatch.setattr(search, "shrunk", noted)
     for scale, times in ((2, 0), (0.1, 1)):
         Called(scale).audited(kinds=["black-box"], draws=500)
         assert len(shrunk) == times

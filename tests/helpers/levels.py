@@ -31,7 +31,7 @@ from dpverify_audits.planted import SUITE
 from dpverify_audits.planted.releases import Counts, Reports
 from tests.helpers.textbook import Laplace, Normal
 
-__all__ = ["ALPHA", "BRIEF", "FALSE_ALARM", "MODES", "Mode", "accusations", "most"]
+__all__ = ["ALPHA", "FALSE_ALARM", "MODES", "SEARCHED", "Mode", "accusations", "most"]
 
 
 ALPHA = 0.05
@@ -181,19 +181,17 @@ def _count(scale: float, rows: Any, rng: Any) -> float:
     return len(rows) + float(rng.laplace(scale=scale))
 
 
-def _brief(seed: int, true: bool) -> bool:
-    """A search, and draws that end where they tell enough; the control has half the noise."""
+def _searched(seed: int, true: bool, **options: Any) -> bool:
+    """Where a search finds the pair; the control has half the noise."""
     report = audit(
         partial(_count, 1.0 if true else 0.5),
         epsilon=1,
         adjacency=AddRemove(),
         domain=Table({"x": Booleans()}, rows=(0, 2)),
-        kinds=["black-box"],
         alpha=ALPHA,
-        draws=1000,
         seed=seed,
         workers=1,
-        brief=True,
+        **options,
     )
     return report.verdict == "violation"
 
@@ -285,8 +283,17 @@ BRIEF = Mode(
     name="black-box, brief",
     null="count of rows with Laplace noise, ε = 1, a search, up to 1,000 draws",
     control="half the noise",
-    accuses=_brief,
+    accuses=partial(_searched, kinds=["black-box"], draws=1000, brief=True),
 )
+SHARED = Mode(
+    name="all that count the same draws, at the more telling of two pairs",
+    null="count of rows with Laplace noise, ε = 1, a search, 100 draws",
+    control="half the noise",
+    accuses=partial(
+        _searched, kinds=["black-box", "trade-off", "sequential", "determinism"], draws=100
+    ),
+)
+SEARCHED = (BRIEF, SHARED)
 """Beside the table, for which ten thousand searches take too long."""
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.levels import BRIEF, MODES, Mode, accusations, most
+from tests.helpers.levels import MODES, SEARCHED, Mode, accusations, most
 
-QUICK, CONTROLS, BRIEFLY, RUNS = 100, 40, 300, 10_000
+QUICK, CONTROLS, SEARCHES, RUNS = 100, 40, 300, 10_000
 
 modes = pytest.mark.parametrize("mode", MODES, ids=lambda mode: str(mode.name))
 
@@ -34,7 +34,8 @@ def test_true_claims_are_seldom_accused_in_ten_thousand_runs(mode: Mode) -> None
 
 
 @pytest.mark.nightly
-def test_brief_audits_keep_their_level_too() -> None:
-    """What they draw to choose when to stop isn't counted."""
-    assert accusations(BRIEF, 0, BRIEFLY, true=True) <= most(BRIEFLY)
-    assert accusations(BRIEF, 0, CONTROLS, true=False) > most(CONTROLS)
+@pytest.mark.parametrize("mode", SEARCHED, ids=lambda mode: str(mode.name))
+def test_audits_with_a_search_keep_their_level_too(mode: Mode) -> None:
+    """What they draw to choose the pair, and when to stop, isn't counted."""
+    assert accusations(mode, 0, SEARCHES, true=True) <= most(SEARCHES)
+    assert accusations(mode, 0, CONTROLS, true=False) > most(CONTROLS)

@@ -25,17 +25,12 @@ from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, LikelihoodRatioEvidence, Verdict
 from dpverify.auditing.outputs.arrays import require_numbers
 from dpverify.auditing.outputs.foreign import foreign_code
-from dpverify.auditing.outputs.samples import (
-    both_sides,
-    by_chunks,
-    copies,
-    over_the_draw,
-    prepares,
-)
+from dpverify.auditing.outputs.samples import both_sides, by_chunks, over_the_draw, prepares
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.power import Event, Power, events, levels, power
 from dpverify.auditing.statistics.two_sample_binomial import Counts
+from dpverify.data.rows import copies
 from dpverify.errors import PASSING, ClusterError, DrawError, require
 from dpverify.guarantee import claimed_epsilon
 from dpverify.privacy import Pair, WhiteBox

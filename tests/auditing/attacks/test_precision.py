@@ -128,7 +128,8 @@ def test_breaks_every_textbook_sketch(projection: Projection) -> None:
     broken = Subject(
         function=lambda x, rng: textbook_release(sketch, x, rng=rng), curve=sketch.privacy()
     )
-    assert audit(broken, [pair], delta=DELTA).verdict == "violation"
+    # Of 1000 draws one seed in ten doesn't find it.
+    assert audit(broken, [pair], delta=DELTA, draws=2000).verdict == "violation"
     assert audit(sketch, [pair], delta=DELTA).verdict == "no_violation_found"
 
 

@@ -12,8 +12,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.auditing.attacks import sequential
 from dpverify.auditing.attacks._bets import Bet, Event, EventBet, OddsBet
 from dpverify.auditing.attacks.sequential import (
     _MOST_COLUMNS,
@@ -304,3 +306,17 @@ def test_a_shift_beneath_heavy_tails_is_found() -> None:
         for seed in range(3)
     ]
     assert np.median(needed) <= 200  # 118; by events alone 400, and nothing found
+
+
+def test_bets_are_computed_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools, after = ThreadpoolController(), sequential._Purse.after
+    threads: set[int] = set()
+
+    def noted(purse: Any, *blocks: Any) -> Any:
+        threads.update(pool["num_threads"] for pool in pools.info())
+        return after(purse, *blocks)
+
+    monkeypatch.setattr(sequential._Purse, "after", noted)
+    with pools.limit(limits=2):
+        bet(Laplace(scale=1.0), PAIR, ONE, AuditConfig(draws=70, workers=1))
+    assert threads == {1}

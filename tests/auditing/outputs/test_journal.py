@@ -39,8 +39,8 @@ from tests.helpers.profiles import day_and_night
 pytestmark = pytest.mark.usefixtures("few_candidates")
 
 UNIT = Attribute(beta=Fraction(1))
-# search, trials, grey-box, determinism, precision, black-box, trade-off, sequential
-STEPS = 9  # pace, search, trials and 6 kinds
+# search, trials, telling, grey-box, determinism, precision, black-box, trade-off, sequential
+STEPS = 10  # pace, search, trials, the more telling of two pairs, and 6 kinds
 
 
 def halved(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:

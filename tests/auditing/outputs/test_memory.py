@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kruskal
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.outputs.memory import copier, shares_noise
+from dpverify.auditing.outputs.memory import _chance, copier, shares_noise
 from dpverify.auditing.outputs.samples import one_side
 from dpverify.auditing.report import Report
 from dpverify.auditing.targets.functions import adapt
@@ -297,3 +298,12 @@ def test_what_adds_up_is_noticed(made: Callable[[], Any]) -> None:
     one_side(mechanism, PAIR, 0, 1000, (0, "search"), config.time_limit)
     said = shares_noise(mechanism, PAIR, copied, config)
     assert said.startswith("AddsUp keeps noise, or what adds up,") == (made is AddsUp)
+
+
+@pytest.mark.parametrize("groups", [2, 20])
+def test_the_test_of_kruskal_and_wallis(groups: int) -> None:
+    rng = np.random.default_rng(groups)
+    for shift in (0.0, 1.0):
+        drawn = rng.normal(size=(groups, 20)) + shift * np.arange(groups)[:, None]
+        for values in (drawn, np.round(drawn)):
+            assert _chance(values) == pytest.approx(kruskal(*values).pvalue, rel=1e-9, abs=1e-300)
