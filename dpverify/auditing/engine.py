@@ -211,11 +211,16 @@ def run(
     weights = {str(attack.name): attack.weight for attack in attacks if attack.weight}
     levels = shares(config.alpha, weights) if weights else {}
 
+    telling = ""
+    if spare and not unfit and not all(attack.everywhere for attack in attacks):
+        telling = kept("telling", lambda: most_telling(target, config).name)
+        target = replace(target, spare=frozenset(pair.name for pair in pairs) - {telling})
+
     def findings(attack: Attack, target: Target) -> list[Finding]:
         progress(attack.name)
         level = levels.get(attack.name, 0.0)
-        if spare and not unfit and not attack.everywhere:
-            target = target.at(kept("telling", lambda: most_telling(target, config).name))
+        if telling and not attack.everywhere:
+            target = target.at(telling)
         plain = kept(
             attack.name,
             lambda: to_plain(_findings(attack, target, config, level, own_pairs), pairs),

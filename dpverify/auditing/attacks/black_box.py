@@ -75,6 +75,8 @@ _RARE = 4.0  # standard errors above what the claim allows a rare event, likewis
 _CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
 _FEW = 1.0  # z of the ordering for a rare event
 _UNSEEN = 2.0  # and for an event that training never showed on the other side
+_SURE = 8.0  # standard errors beyond which a pair needs to show no more
+_SLIGHT = 0.1  # nats by which a simple pair may be less telling
 _STEP = 1.2  # between the ranks of thresholds at each end
 _DETECTION = 0.99
 _KINDS = tuple(product((True, False), (False, True)))
@@ -199,8 +201,10 @@ def chosen(target: Target, pair: Pair, config: AuditConfig, *, unpack: bool = Tr
 def most_telling(target: Target, config: AuditConfig) -> Pair:
     """The pair at which the first training draws exceed the claim by most standard errors.
 
-    Where that isn't clear of any, the pair of the largest bound. One that needs no more draws, or
-    can't be drawn from, is taken at once.
+    Where that isn't clear of any, the pair of the largest bound. A spare one, which is simple, is
+    taken unless another is better by a standard error, or by 0.1 in its bound, and if 8 errors
+    leave no doubt. One that can't be drawn from is taken at once, to be reported; and so is one
+    that needs no more draws in a brief audit. Of equals the last one.
     """
     best, most = target.drawable[0], (0.0, -math.inf)
     for pair in target.drawable if len(target.drawable) > 1 else ():
@@ -208,10 +212,13 @@ def most_telling(target: Target, config: AuditConfig) -> Pair:
             choice, _ = _trained(target, pair, config, True, 0)
         except DrawError:
             return pair
-        if _suffices(choice, target.claim, config):
+        if _tells(choice, target.claim, config):
             return pair
-        shown = max(choice.excess, _CLEAR), (choice.usual or choice).bound
-        if shown > most:
+        simple = pair.name in target.spare
+        excess = choice.excess + simple
+        bound = (choice.usual or choice).bound + _SLIGHT * simple
+        shown = (min(excess, _SURE), 0.0) if excess > _CLEAR else (_CLEAR, bound)
+        if shown >= most:
             best, most = pair, shown
     return best
 

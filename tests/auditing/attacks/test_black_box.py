@@ -364,14 +364,17 @@ def test_the_pair_that_tells_more_is_the_one_attacked(draws: int, brief: bool) -
             raise DrawError("broke")
         return float(np.sum(x) + np.random.default_rng(int(rng.words(1)[0])).laplace())
 
-    telling, weak, failing = (
+    telling, weak, failing, clear, clearer = (
         Pair(name=str(end), record=np.zeros((1, 1)), neighbour=np.full((1, 1), end))
-        for end in (0.9, 0.1, -1.0)
+        for end in (0.9, 0.1, -1.0, 6.0, 9.0)
     )
     config = AuditConfig(draws=draws, brief=brief, workers=1, seed=1)
     for pairs in ([telling, weak], [weak, telling]):
         assert most_telling(Target(Function(function=noisy), pairs), config) is telling
     assert most_telling(Target(Function(function=noisy), [telling, failing]), config) is failing
+    for found, simple in ((clear, weak), (clear, clearer), (clearer, clear)):
+        target = Target(Function(function=noisy), [found, simple], spare=frozenset([simple.name]))
+        assert most_telling(target, config) is (found if simple is weak or brief else simple)
 
 
 def test_thresholds_are_values_at_many_ranks_and_those_beside() -> None:
