@@ -211,16 +211,12 @@ def run(
     weights = {str(attack.name): attack.weight for attack in attacks if attack.weight}
     levels = shares(config.alpha, weights) if weights else {}
 
-    telling = ""
-    if spare and not unfit and not all(attack.everywhere for attack in attacks):
-        telling = kept("telling", lambda: most_telling(target, config).name)
-        target = replace(target, spare=frozenset(pair.name for pair in pairs) - {telling})
+    target, telling = _told_apart(target, attacks, config, kept)
 
     def findings(attack: Attack, target: Target) -> list[Finding]:
         progress(attack.name)
         level = levels.get(attack.name, 0.0)
-        if telling and not attack.everywhere:
-            target = target.at(telling)
+        target = target.at(telling) if telling and not attack.everywhere else target
         plain = kept(
             attack.name,
             lambda: to_plain(_findings(attack, target, config, level, own_pairs), pairs),
@@ -414,6 +410,20 @@ def _findings(
         raise
     except DPVerifyError as error:
         return [replace(undrawn(attack.name, error, level=level), replay=code)]
+
+
+def _told_apart(
+    target: Target, attacks: Sequence[Attack], config: AuditConfig, kept: Callable[..., Any]
+) -> tuple[Target, str]:
+    """Where one pair is spare: the target whose spare pair is the less telling one, and the other.
+
+    Without a name where there is none, or it makes no difference to these attacks.
+    """
+    if not target.spare or target.undrawable or all(attack.everywhere for attack in attacks):
+        return target, ""
+    name = kept("telling", lambda: most_telling(target, config).name)
+    others = frozenset(pair.name for pair in target.pairs if pair.name != name)
+    return replace(target, spare=others), name
 
 
 def _names(name: str, given: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
