@@ -377,7 +377,8 @@ def _root_mean_square(scaled: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def _fisher(own: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float64]:
     """Weights of Fisher's linear discriminant, with a small ridge for constant columns."""
-    within = np.cov(own, rowvar=False) + np.cov(other, rowvar=False)
+    spreads = [np.cov(each, rowvar=False, ddof=min(len(each) - 1, 1)) for each in (own, other)]
+    within = spreads[0] + spreads[1]  # a single row has none
     ridge = 1e-9 * max(float(np.trace(within)), 1e-9)
     gap = own.mean(axis=0, dtype=np.float64) - other.mean(axis=0, dtype=np.float64)
     weights: NDArray[np.float64] = np.linalg.solve(within + ridge * np.eye(len(within)), gap)

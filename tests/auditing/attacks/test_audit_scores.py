@@ -118,3 +118,10 @@ def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
 
 def test_canaries_of_one_run_may_be_of_one_run() -> None:
     dpv.audit_scores([1.0, 2, 3], [0.0, 0, 1], delta=0, design="one-run", runs=RUNS)
+
+
+@pytest.mark.parametrize("number", [8, 9, 12])
+def test_a_single_score_to_learn_from_has_no_spread(number: int) -> None:
+    """Where warnings are errors, as they are here, it ended in one."""
+    told = dpv.audit_scores(-np.zeros(number), np.random.default_rng(1).normal(size=20), delta=0)
+    assert told.epsilon_lower > 0
