@@ -55,8 +55,8 @@ def check_writable(folder: Path, *, ours: Callable[[str], object]) -> None:
                 raise OutputError(f"{folder}: is a file, and the output must be a folder.")
             strangers = sorted(
                 entry.name
-                for entry in folder.iterdir()
-                if not ours(entry.name) or stat.S_ISDIR(entry.lstat().st_mode)
+                for entry in os.scandir(folder)  # which knows what they are, and they may go
+                if not ours(entry.name) or entry.is_dir(follow_symlinks=False)
             )
             if strangers:
                 raise OutputError(
@@ -66,8 +66,8 @@ def check_writable(folder: Path, *, ours: Callable[[str], object]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         probe = _beside(folder)
         _clear(probe, folder)
-        probe.mkdir(mode=0o700)
-        probe.rmdir()
+        _make(probe, folder)
+        _clear(probe, folder)
 
 
 @contextmanager
@@ -84,10 +84,10 @@ def replacing(folder: Path) -> Iterator[Path]:
     new = _beside(folder)
     with _as_output_error(folder), ExitStack() as locks:
         _clear(new, folder)
-        new.mkdir(mode=0o700)
-        for held in (new, folder):
-            if held.exists():
-                locks.enter_context(_locked(held, folder))
+        _make(new, folder)
+        held = [locks.enter_context(_locked(new, folder))]
+        if folder.exists():
+            held.append(locks.enter_context(_locked(folder, folder)))
         try:
             yield new
             _sync(new)
@@ -105,7 +105,8 @@ def replacing(folder: Path) -> Iterator[Path]:
         finally:
             if new.is_symlink():  # that someone put in the folder's place meanwhile
                 new.unlink()
-            shutil.rmtree(new, ignore_errors=True)  # the old folder, or what an error left
+            elif any(_is_at(new, own) for own in held):  # the old folder, or what an error left
+                shutil.rmtree(new, ignore_errors=True)
 
 
 def check_own(folder: Path) -> None:
@@ -182,7 +183,7 @@ def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
         try:
             _lock(descriptor, path)
             # Of another process that has put it in place since, it is no longer ours to write.
-            if not (partial.exists() and os.path.samestat(partial.stat(), os.fstat(descriptor))):
+            if not _is_at(partial, descriptor):
                 raise _busy(path)
             os.ftruncate(descriptor, 0)
         except BaseException:
@@ -254,18 +255,40 @@ def _clear(left: Path, folder: Path) -> None:
             shutil.rmtree(left)
 
 
+def _make(new: Path, folder: Path) -> None:
+    """Make what is put in a folder's place; where it is there, another process does so too."""
+    try:
+        new.mkdir(mode=0o700)
+    except FileExistsError:
+        raise _busy(folder) from None
+
+
 @contextmanager
-def _locked(held: Path, folder: Path) -> Iterator[None]:
+def _locked(held: Path, folder: Path) -> Iterator[int]:
     """Keep other processes from replacing a folder, by what lies there or beside it.
 
-    The system unlocks it after a kill. Errors name the folder, which is what the user gave.
+    Whoever removes or renames what lies there holds this lock, so that it is at its place until the
+    lock ends; the system ends it after a kill. Errors name the folder, which is what the user gave.
     """
-    descriptor = os.open(held, os.O_RDONLY)
+    try:
+        descriptor = os.open(held, os.O_RDONLY)
+    except FileNotFoundError:  # another process removed it meanwhile
+        raise _busy(folder) from None
     try:
         _lock(descriptor, folder)
-        yield
+        if not _is_at(held, descriptor):
+            raise _busy(folder)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Whether what is open is still what lies at the path."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _lock(descriptor: int, path: Path) -> None:

@@ -10,7 +10,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
@@ -65,6 +68,31 @@ def test_two_at_once_do_not_mix_their_files(tmp_path: Path) -> None:
                     late()
         assert [path.read_text(encoding="utf-8") for path in out.iterdir()] == [turn]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_whoever_comes_at_any_moment_disturbs_nobody(tmp_path: Path) -> None:
+    """A folder that was being filled could be removed by a check, and filled by two at once."""
+    out, end, said = tmp_path / "out", time.monotonic() + 0.5, set[str]()
+
+    def replaced(number: int) -> None:
+        with replacing(out) as new:
+            for name in "ab":
+                assert not (new / name).exists()
+                write_file(new / name, bytes([number]))
+
+    def again(work: Callable[[], None]) -> None:
+        while time.monotonic() < end:
+            try:
+                work()
+            except OutputError as error:
+                said.add(str(error))
+
+    checked = partial(check_writable, out, ours="ab".__contains__)
+    works = [partial(replaced, 1), partial(replaced, 2), checked]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(again, works))
+    assert said <= {f"{out}: another process is writing it. Wait for it, or choose another."}
+    assert len({path.read_bytes() for path in out.iterdir()}) == 1
 
 
 def test_errors_name_the_folder_that_the_user_gave(tmp_path: Path) -> None:
