@@ -116,6 +116,7 @@ _SLOW = 3e-4  # seconds of a release, from which on an audit with a search is br
 _LISTED = 3  # declarations that are named
 _COUNTING: set[AuditKind] = {"black-box", "trade-off", "precision", "determinism"}
 """Kinds that look at the same draws; beside them sequential does, too."""
+_TRAINED: set[AuditKind] = {"black-box", "trade-off"}
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
 
@@ -417,9 +418,10 @@ def _told_apart(
 ) -> tuple[Target, str]:
     """Where one pair is spare: the target whose spare pair is the less telling one, and the other.
 
-    Without a name where there is none, or it makes no difference to these attacks.
+    Without a name where there is none, or none of these attacks trains.
     """
-    if not target.spare or target.undrawable or all(attack.everywhere for attack in attacks):
+    trained = any(attack.name in _TRAINED for attack in attacks)
+    if not target.spare or target.undrawable or not trained:
         return target, ""
     name = kept("telling", lambda: most_telling(target, config).name)
     others = frozenset(pair.name for pair in target.pairs if pair.name != name)

@@ -80,6 +80,7 @@ def test_of_two_pairs_that_a_search_leaves_one_is_attacked(release: Release) -> 
     assert len({finding.pair.name for finding in report.findings if finding.pair}) == 1
     assert [finding.audit for finding in report.findings] == ["black-box", "sequential"]
     _, more = audited(release, kinds=["black-box", "sequential", "precision"], **words)
+    assert len(audited(noisy, kinds=["sequential"], **words)[0].findings) == 2  # no training
     # Precision looks at the other one too, unless the claim is refuted.
     assert report.verdict == ("violation" if release is halved else "no_violation_found")
     assert more - calls == (0 if release is halved else 2 * 400)
