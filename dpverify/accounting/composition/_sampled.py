@@ -59,7 +59,7 @@ _MOST_STEPS = 30
 _ROOT_EFFORT = 8.0
 _DIGITS = 7.0  # −ln of what bounds that need few digits may be off by
 # Precision in bits, and the effort of `SampledSum.near`.
-SAMPLED_EFFORTS = ((128, 24.0), (160, 34.0), (256, 45.0))
+SAMPLED_EFFORTS = ((128, 26.0), (160, 34.0), (256, 45.0))
 _WIDTH = 1e-10
 
 

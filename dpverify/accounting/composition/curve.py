@@ -89,6 +89,7 @@ from dpverify.accounting.losses.base import (
     Losses,
     PrivacyLoss,
     Step,
+    TailedLoss,
     Transforms,
     escaping,
     log_moment,
@@ -98,8 +99,9 @@ from dpverify.accounting.losses.base import (
     transform,
     transforms,
 )
+from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.poisson_sampled import MixtureLoss
-from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothLoss
+from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothBatchLoss, SmoothLoss
 from dpverify.accounting.solve import last_holding
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
@@ -135,6 +137,7 @@ _WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice i
 _MOST_EPSILON = 2**500
 _SHARP, _ROUNDS = 1e-8, 3  # relative width of ε between two sums, and tries to reach it
 _TINY = 1e-300
+_FEW_TIMES, _MOST_MU_SQUARED = 4, Fraction(1, 36)  # of samples that are nearly normal without tails
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
@@ -254,6 +257,8 @@ class Composed(PrivacyCurve):
         closed = closed_form(self._losses)
         if closed is not None and (delta or not isinstance(closed, Gaussian | NormalRows)):
             return closed.epsilon_at(delta)
+        if self._is_hardly_seen(delta):
+            return Enclosure(0.0, 0.0)
         found: list[Enclosure] = []
         try:
             with within_doubles():
@@ -265,6 +270,17 @@ class Composed(PrivacyCurve):
         except NumericalError:
             return still_epsilon(self._losses, delta) or epsilon_apart(self._parts(), delta)
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
+
+    def _is_hardly_seen(self, delta: Fraction) -> bool:
+        """Whether the distances of the laws in total variation, which add up, are at most δ."""
+        with ctx.workprec(_EFFORTS[2][0]):
+            total = arb(0)
+            for loss, count in self._losses:
+                if not isinstance(loss, TailedLoss) or not total <= to_arb(delta):
+                    return False
+                own, other = loss.tails(arb(0))
+                total += count * (own - other)
+            return bool(total <= to_arb(delta))
 
     def _parts(self) -> list[tuple[PrivacyCurve, PrivacyCurve]]:
         """Each kind of loss apart, with what it is no less than, where no method adds them up.
@@ -327,6 +343,20 @@ class _Direction:
     def is_smooth(self) -> bool:
         """Whether a loss has a law of which exponential sums and tails are known."""
         return any(isinstance(loss, SmoothLoss) for loss, _ in self.losses)
+
+    @property
+    def is_cut_first(self) -> bool:
+        """Whether moments of Gaussian noise are made by noise that hardly occurs, as far as known.
+
+        So they may be in batches; and on samples where the rest is nearly normal.
+        """
+        if self.sampled is not None:
+            loss, count = self.sampled
+            return count >= _FEW_TIMES and loss.base.mu_squared <= _MOST_MU_SQUARED
+        return any(
+            isinstance(loss, SmoothBatchLoss) and isinstance(loss.base, GaussianLoss)
+            for loss, _ in self.losses
+        )
 
     def mean_and_deviation(self) -> tuple[float, float]:
         """Of the sum, in doubles, by differences of ln M near 0."""
@@ -406,26 +436,27 @@ class _Direction:
         delta : that is asked for, where it is ε that is found
         """
         found, last = Enclosure(0.0, math.inf), None
-        try:
-            with within_doubles():
-                found = find()
-        except NumericalError as error:
-            last = error
-        for make in (self._cut, lambda _: GridDirection(losses=self.losses)):
+
+        def cut() -> Enclosure | None:
+            other = self._cut(delta or Fraction(min(found.upper, 1.0)))
+            return None if other is None else ask(other)
+
+        lattice = GridDirection(losses=self.losses)
+        ways: list[Callable[[], Enclosure | None]] = [find, cut, lambda: ask(lattice)]
+        if delta is not None and self.is_cut_first:
+            ways[:2] = [cut, find]
+        for way in ways:
             if found.width <= _WIDE or not (target is None or target in found):
                 break
-            other = make(delta or Fraction(min(found.upper, 1.0)))
-            if other is None:
-                continue
             try:
                 with within_doubles():
-                    answer = ask(other)
-                found = Enclosure(max(found.lower, answer.lower), min(found.upper, answer.upper))
+                    answer = way()
             except NumericalError as error:
-                last = last and error
-            else:
-                last = None
-        if last is not None:
+                last = last if last is not None or found.upper < math.inf else error
+                continue
+            if answer is not None:
+                found = Enclosure(max(found.lower, answer.lower), min(found.upper, answer.upper))
+        if last is not None and found.upper == math.inf:
             raise last
         return found
 
@@ -596,6 +627,13 @@ class _Direction:
             return ball if sums.is_between or ball.rad() <= WIDTH * ball.lower() else None
 
     def _sampled_epsilon(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
+        return self._or_others(
+            lambda: self._by_windows(target, guess, ceiling),
+            lambda other: other.epsilon_at(target),
+            delta=target,
+        )
+
+    def _by_windows(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
         assert self.sampled is not None  # noqa: S101
         found = sampled_bounds(*self.sampled, target)
         try:
@@ -612,7 +650,7 @@ class _Direction:
                         break
         except NumericalError:  # too many nodes: the bounds stay
             pass
-        return self._or_others(lambda: found, lambda other: other.epsilon_at(target), delta=target)
+        return found
 
     def _underflows(self, c: float, eps: Fraction) -> bool:
         """Whether f(ε) ≤ P[L > ε] ≤ M(c)e^(−cε) is below all doubles."""

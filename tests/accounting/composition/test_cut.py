@@ -10,11 +10,14 @@ import pytest
 from flint import acb, arb, ctx
 
 import dpverify as dpv
-from dpverify.accounting.composition.curve import _CutDirection, _Direction, _direction
+from dpverify.accounting.composition.curve import Composed, _CutDirection, _Direction, _direction
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothBatchLoss
+from dpverify.enclosure import Enclosure
 from tests.helpers.profiles import day_and_night
+from tests.helpers.sampled_oracle import SampledOracle
+from tests.helpers.sampled_pairs import Batch, Normal, Removal
 
 NORMAL = GaussianLoss(mu_squared=Fraction(1))
 
@@ -50,6 +53,45 @@ def test_little_is_lost(sigma: str, rate: str, times: int, delta: str, added: bo
     assert found.width < 1e-6
     assert cut.delta_at(Fraction(found.lower)).upper >= most
     assert cut.delta_at(Fraction(found.upper)).lower <= most
+
+
+@pytest.mark.parametrize(
+    ("pair", "times", "delta"),
+    day_and_night(
+        (Removal(Normal(1 / 8), 0.0007), 40, 9e-70),
+        (Batch(Normal(1 / 8), 0.0014), 54, 3.87e-4),
+        (Removal(Normal(1 / 32), 0.0005), 23, 3.85e-8),
+    ),
+)
+def test_samples_that_are_nearly_normal_without_tails_are_asked_so_first(
+    pair: Removal | Batch, times: int, delta: float
+) -> None:
+    """Beside lattices; with all tails they are 1e-7 to 1e-12 wide, after seconds."""
+    noise, rate = dpv.Gaussian(sigma=round(1 / pair.noise.a)), Fraction(pair.q)
+    one = (
+        noise.poisson_sampled(rate=rate)
+        if isinstance(pair, Removal)
+        else noise.sampled_without_replacement(size=rate.numerator, out_of=rate.denominator)
+    )
+    found = (times * one).epsilon_at(delta)
+    low, high = SampledOracle(pair, times, 1 << 11).epsilon(delta)
+    assert low <= found.upper
+    assert found.lower <= high
+    assert found.width < 1e-14
+
+
+@pytest.mark.parametrize("rate", ["1e-25", "1e-3", "0.5"])
+@pytest.mark.parametrize("times", [2, 7])
+def test_laws_that_are_close_need_no_epsilon(rate: str, times: int) -> None:
+    """Distances in total variation add up; of one release it is q(2Φ(μ/2) − 1)."""
+    curve = times * dpv.Gaussian(sigma=1).poisson_sampled(rate=rate)
+    with mp.workdps(40):
+        distance = times * mp.mpf(rate) * (2 * mp.ncdf(0.5) - 1)
+        if distance < 0.9:
+            most = Fraction(str(mp.nstr(distance * (1 + mp.mpf(10) ** -20), 30)))
+            assert curve.epsilon_at(most) == Enclosure(0.0, 0.0)
+    assert isinstance(curve, Composed)
+    assert not curve._is_hardly_seen(Fraction(1, 10**30))
 
 
 @pytest.mark.nightly

@@ -12,6 +12,8 @@ from scipy.special import ndtr
 
 from dpverify.accounting.composition._inversion import Line
 from dpverify.accounting.composition._sampled import (
+    _WIDTH,
+    SAMPLED_EFFORTS,
     SampledSum,
     _last_node,
     _powers,
@@ -154,3 +156,11 @@ def test_one_release_alone_and_basic_composition_bound_epsilon() -> None:
     assert sampled_bounds(made(F(1), F(1, 10), added=True), 4, delta).lower == 0.0
     one = sampled_bounds(loss, 1, delta)
     assert one.width < 1e-12
+
+
+def test_the_first_effort_is_enough_for_a_delta_of_few_releases() -> None:
+    """A second sum takes as long again, or longer."""
+    precision, effort = SAMPLED_EFFORTS[0]
+    with ctx.workprec(precision):
+        found = SampledSum.near(made(F(2), F(1, 100)), 2, 0.3, effort).value(arb(0.3))
+    assert found.rad() <= _WIDTH * found.lower()
