@@ -53,6 +53,7 @@ __all__ = [
     "claimed_epsilon",
     "common_adjacency",
     "group_adjacency",
+    "is_curve",
     "to_adjacency",
 ]
 
@@ -431,6 +432,12 @@ class Guarantee:
     def over_the_draw(self) -> bool:
         """Whether public randomness counts as random."""
         return bool(self.draws)
+
+
+def is_curve(value: Any) -> bool:
+    """Whether it offers what a curve has to; a class of curves lacks its parameters."""
+    offers = hasattr(value, "delta_at") and hasattr(value, "epsilon_at")
+    return offers and not isinstance(value, type)
 
 
 def check_no_draw(curve: PrivacyCurve) -> None:

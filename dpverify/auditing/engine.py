@@ -101,7 +101,7 @@ from dpverify.errors import (
 )
 from dpverify.execution.arithmetic import usual_arithmetic
 from dpverify.execution.progress import duration
-from dpverify.guarantee import PrivacyCurve, claimed_epsilon
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon, is_curve
 from dpverify.privacy import Mechanism, Pair
 from dpverify.visible import raised, shown
 
@@ -387,15 +387,14 @@ def _require_mechanism(mechanism: Any) -> None:
 
 def _claim(mechanism: Mechanism) -> PrivacyCurve:
     """What the mechanism's own code says that it promises."""
-    rule = "a privacy curve, with `delta_at` and `epsilon_at`"
+    rule = "a privacy curve, with `delta_at` and `epsilon_at`, as dpv.Laplace(scale=2)"
     try:
         curve = mechanism.privacy()
     except (DPVerifyError, *PASSING):
         raise
     except BaseException as error:
         raise ParameterError("privacy()", f"it raised {raised(error)}", rule) from error
-    whole = hasattr(curve, "delta_at") and hasattr(curve, "epsilon_at")
-    require(whole, "privacy()", shown(curve), rule)
+    require(is_curve(curve), "privacy()", shown(curve), rule)
     return curve
 
 

@@ -174,7 +174,7 @@ def test_bets_are_against_the_whole_curve() -> None:
     assert evidence_of(report.violations[0]).slope < claim_lines(3.0, 0.0)[0][0]
 
 
-@pytest.mark.parametrize("claim", [lambda: None, lambda: 1 / 0])
+@pytest.mark.parametrize("claim", [lambda: None, lambda: 1 / 0, lambda: dpv.Laplace])
 def test_a_claim_that_is_none_is_refused(claim: Callable[[], Any]) -> None:
     class Claimless(Mechanism):
         adjacency = UNIT

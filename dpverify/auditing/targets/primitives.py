@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeVar, get_args
 
 from dpverify.enclosure import Real, rational
 from dpverify.errors import require, require_known
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, is_curve
 
 __all__ = ["Declaration", "ensure_equal", "primitive", "taped"]
 
@@ -89,8 +89,7 @@ def primitive(*, sensitivity: Real, noise: PrivacyCurve, norm: Norm = "l1") -> C
     """
     require(rational("sensitivity", sensitivity) >= 0, "sensitivity", sensitivity, "at least 0")
     require_known("norm", norm, get_args(Norm))
-    curve = hasattr(noise, "delta_at") and hasattr(noise, "epsilon_at")
-    require(curve, "noise", noise, "a privacy curve, as dpv.Laplace(scale=2)")
+    require(is_curve(noise), "noise", noise, "a privacy curve, as dpv.Laplace(scale=2)")
 
     def mark(function: _F) -> _F:
         declared = Declaration(

@@ -493,6 +493,7 @@ def test_marks_do_nothing_outside() -> None:
         ({"sensitivity": -1}, "sensitivity=-1 must be at least 0"),
         ({"norm": "l3"}, "norm=l3 must be l1, l2 or linf"),
         ({"noise": 1}, "noise=1 must be a privacy curve"),
+        ({"noise": dpv.Laplace}, r"noise=.*Laplace.* must be a privacy curve, as dpv.Laplace\("),
     ],
 )
 def test_what_a_mark_refuses(words: dict[str, Any], message: str) -> None:
