@@ -41,6 +41,7 @@ from dpverify.auditing.outputs.foreign import display_name, foreign_code
 from dpverify.auditing.outputs.leaves import Block
 from dpverify.auditing.outputs.samples import releaser
 from dpverify.auditing.outputs.values import kept, value_of
+from dpverify.auditing.targets.command import Command
 from dpverify.auditing.targets.encoded import Encoded
 from dpverify.auditing.targets.estimators import Fitted
 from dpverify.auditing.targets.functions import Adapted
@@ -91,12 +92,18 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
     for side, data in enumerate((pair.record, pair.neighbour)):
         rng = ReplayableWords(config.seed, "watched", f"pair {pair.name!r}", side)
         releases.append(releaser(_made_unseen(mechanism), data, _WATCHED + 1, rng))
+    program = _program(mechanism)
+    if program:
+        program.said()  # as it began
     order = ReplayableWords(config.seed, "watched", f"pair {pair.name!r}", "order")
     for first in (order.words(_WATCHED + 1) % 2).tolist():
         for side in (first, 1 - first):
             with _watching() as effects, taped(marks):
                 work = partial(_tried, releases[side])
                 silent &= foreign_code(work, mechanism, pair, side, (), config.time_limit)
+            if program:  # in a process of its own: what this one did was to start it
+                effects.events.clear()
+                effects.text += program.said()
             watched[side].append(effects)
     name = display_name(mechanism)
     everything = [effects for side in watched for effects in side]
@@ -117,6 +124,14 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
         f"{pair.name!r}, and isn't part of the output that is audited. Return it, or leave it out."
     )
     return SideEffects(tuple(notes), leak if telling else "", tuple(marks.names))
+
+
+def _program(mechanism: Any) -> Command | None:
+    """The program that it is, if it is one."""
+    while isinstance(mechanism, Encoded):
+        mechanism = mechanism.mechanism
+    function = mechanism.function if isinstance(mechanism, Adapted) else None
+    return function if isinstance(function, Command) else None
 
 
 @dataclass(frozen=True, slots=True)

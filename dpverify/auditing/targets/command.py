@@ -9,7 +9,8 @@ it is written beyond that (white space, escapes in a text) is no part of it.
 The data are as a pair holds them: lists of numbers, or of objects with the columns' names; dates
 are text (ISO 8601), and bytes are lists of numbers. There is a seed if the program is declared to
 take one, below 2⁵³, and a number of draws if it is declared to take that: it answers with so many
-lines then. What it says on its standard error is for people.
+lines then. What it says on its standard error is for people, and is watched as what a function
+prints is.
 
 **One process** is started for the first request and kept for the next ones; each worker has its
 own. It ends with the object that started it, or with Python, and so do the processes that it
@@ -145,6 +146,11 @@ class Command:
             raise
         return answers if self.many else answers[0]
 
+    def said(self) -> str:
+        """What it has said on its standard error since this was asked last."""
+        held, owner = self._running
+        return held.said() if held is not None and owner == os.getpid() else ""
+
     def close(self) -> None:
         """End the process, if there is one."""
         held, owner = self._running
@@ -199,6 +205,7 @@ class _Process:
                 self.selector = opened.enter_context(selectors.DefaultSelector())
                 self.selector.register(self.output, selectors.EVENT_READ)
             held = opened.pop_all()
+        self.errors, self.heard = errors, 0
         self.finalizer = weakref.finalize(self, _ended, self.process, errors, held, os.getpid())
 
     @property
@@ -241,6 +248,14 @@ class _Process:
             raise _Failure(
                 f"wrote a line that Python can't read ({reason}): {_shown(line)}"
             ) from None
+
+    def said(self) -> str:
+        """What it has said as errors since this was asked last."""
+        if not hasattr(os, "pread"):  # whose place in the file is the program's, too
+            return ""
+        text = os.pread(self.errors.fileno(), _READ, self.heard)
+        self.heard = os.fstat(self.errors.fileno()).st_size
+        return text.decode(errors="replace")
 
     def _status(self) -> str:
         """Its exit status, if it has ended; it may have closed its output alone."""

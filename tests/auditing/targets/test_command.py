@@ -153,6 +153,28 @@ def test_a_program_is_audited(scale: str, verdict: str, many: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "leak"), [("len(request['data']), 'rows'", True), ("rng.random(), 'noise'", False)]
+)
+def test_what_a_program_says_as_errors_is_watched(words: str, leak: bool) -> None:
+    noisy = NOISE.replace("SCALE", "1").replace(
+        "draws =", f"print({words}, file=sys.stderr); draws ="
+    )
+    report = audited(program(noisy, seeded=True))
+    assert report.verdict == ("inconclusive" if leak else "no_violation_found")
+    assert [("what" in reason, "depends on the data" in reason) for reason in report.failed] == (
+        [(True, True)] if leak else []
+    )
+    assert [note for note in report.notes if "prints “" in note]
+
+
+def test_that_a_program_is_started_again_is_none_of_its_effects() -> None:
+    few = "count = globals().get('count', 0) + 1\n count > 20 and sys.exit()\n "
+    report = audited(program(few + NOISE.replace("SCALE", "1"), seeded=True))
+    assert report.verdict == "inconclusive"
+    assert report.notes == ()
+
+
+@pytest.mark.parametrize(
     ("start", "verdict"), [(0, "no_violation_found"), ("count + 1", "inconclusive")]
 )
 def test_what_a_program_adds_up_is_not_judged(start: Any, verdict: str) -> None:
