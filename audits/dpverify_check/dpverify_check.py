@@ -2592,12 +2592,12 @@ class LinearSketch(Mechanism):
             facts["published"] = self._published()
         return facts
 
-    def _published(self) -> dict[str, Any]:
+    def _published(self) -> Callable[[str, Any], None]:
         """What published theorems ask for, for the ε that this curve has at δ = 10⁻⁶."""
         delta, square = Fraction(1, 10**6), self.l2 * self.noise_unit
         epsilon = root_of_curve(self.curve, delta)
         if epsilon.high == 0:
-            return {}
+            return lambda where, stated: same(where, stated, {})
         inputs, any_ = self.inputs, None
         drawn = self.matrix.name == "gaussian" and not self.at_input
         if drawn and inputs.adjacency.name in ("attribute", "l1-ball"):
@@ -2613,13 +2613,21 @@ class LinearSketch(Mechanism):
                 "kenthapadi2013_lemma_2_any_projection": ("kenthapadi-any", any_),
                 "li2023_theorem_3.4_any_projection": ("li-any", any_),
             }
-        found = {}
-        for name, (level, size) in levels.items():
-            value = _published_level(level, epsilon.high, delta, square, size)
-            if value is not None:
-                # ε itself is known to a few doubles alone.
-                found[f"sigma_by_{name}"] = nearly(value, Fraction(1, 2**46))
-        return found
+        # ε itself is known to a few doubles alone. A theorem that holds at one end of them (all are
+        # for ε below something) may be there or not: a target of ε = 1 at this δ is such an end.
+        low, high = (
+            {
+                f"sigma_by_{name}": nearly(value, Fraction(1, 2**46))
+                for name, (level, size) in levels.items()
+                if (value := _published_level(level, end, delta, square, size)) is not None
+            }
+            for end in epsilon
+        )
+
+        def shape(where: str, stated: Any) -> None:
+            same(where, stated, {n: due for n, due in low.items() if n in high or n in stated})
+
+        return shape
 
     # Estimators, of gridded records. Doubles from here on.
 
