@@ -29,6 +29,9 @@ TIMERS = [signal.ITIMER_VIRTUAL, signal.ITIMER_PROF]
 def nothing(*_: Any) -> None: ...
 
 
+ANSWERS: dict[str, Any] = {"answered": nothing, "ignored": signal.SIG_IGN, "by default": signal.SIG_DFL}
+
+
 def settings() -> dict[str, Any]:
     return {
         "answers": [signal.getsignal(each) for each in SIGNALS],
@@ -66,9 +69,9 @@ def before() -> Iterator[dict[str, Any]]:
 
 CARELESS: dict[str, Callable[[], object]] = {
     **{
-        f"{number.name}, {answer}": partial(signal.signal, number, answer)
+        f"{number.name}, {said}": partial(signal.signal, number, answer)
         for number in SIGNALS
-        for answer in (nothing, signal.SIG_IGN, signal.SIG_DFL)
+        for said, answer in ANSWERS.items()
     },
     "blocks Ctrl-C": partial(signal.pthread_sigmask, signal.SIG_BLOCK, [signal.SIGINT]),
     "blocks all": partial(signal.pthread_sigmask, signal.SIG_BLOCK, signal.valid_signals()),
@@ -125,7 +128,7 @@ def test_a_thread_sets_no_signals() -> None:
             before = pool.submit(settings).result()
             pool.submit(foreign_code, work, work, PAIR, 0, (), 1).result()
             assert pool.submit(settings).result() == before
-        work = CARELESS["SIGINT, 1"]
+        work = CARELESS["SIGINT, ignored"]
         refused = pool.submit(foreign_code, work, work, PAIR, 0, (), 1)
         with pytest.raises(DrawError, match="main thread"):
             refused.result()
