@@ -435,7 +435,7 @@ class _Direction:
         ----------
         delta : that is asked for, where it is ε that is found
         """
-        found, last = Enclosure(0.0, math.inf), None
+        found, first, answered = Enclosure(0.0, math.inf), None, False
 
         def cut() -> Enclosure | None:
             other = self._cut(delta or Fraction(min(found.upper, 1.0)))
@@ -452,12 +452,13 @@ class _Direction:
                 with within_doubles():
                     answer = way()
             except NumericalError as error:
-                last = last if last is not None or found.upper < math.inf else error
+                first = first or error
                 continue
             if answer is not None:
+                answered = True
                 found = Enclosure(max(found.lower, answer.lower), min(found.upper, answer.upper))
-        if last is not None and found.upper == math.inf:
-            raise last
+        if first is not None and not answered:
+            raise first
         return found
 
     def _cut(self, delta: Fraction) -> _CutDirection | None:
