@@ -2643,17 +2643,20 @@ class LinearSketch(Mechanism):
         values = self.inputs.p if self.at_input else self.matrix.k
         return variance * step**2, fourth * step**4, values
 
-    def _form(self, *vectors: Sequence[int]) -> float:
+    def _exact(self, *vectors: Sequence[int]) -> Fraction:
         """Σ of products in the records' unit."""
-        return float(dot(*vectors) * self.grid.step ** len(vectors))
+        return dot(*vectors) * self.grid.step ** len(vectors)
 
-    def _over_projection(self, crossed: float, product: float, same_: float) -> float:
+    def _form(self, *vectors: Sequence[int]) -> float:
+        return float(self._exact(*vectors))
+
+    def _over_projection(self, crossed: Any, product: Any, same_: Any) -> Any:
         """Variance over P of ⟨uP, tP⟩: c(crossed − 2S) + dS + e(product − S)."""
         matrix = self.matrix
         return (
-            float(matrix.pair) * (crossed - 2 * same_)
-            + float(matrix.diagonal) * same_
-            + float(matrix.common) * (product - same_)
+            matrix.pair * (crossed - 2 * same_)
+            + matrix.diagonal * same_
+            + matrix.common * (product - same_)
         )
 
     def estimators(self) -> list[Estimator]:
@@ -2691,36 +2694,51 @@ class LinearSketch(Mechanism):
         return xy, xy, spread + self._over_projection(norms + squared, squared, fourth)
 
     def _cosine_moments(self, x: Synthetic, y: Synthetic) -> tuple[float, float, float]:
-        """A/√(BC) of A ≈ ⟨x, y⟩, B ≈ ‖x‖², C ≈ ‖y‖²: second order mean, first order variance."""
-        v, w, k = self._noise()
-        a, b, c = xy, xx, yy = self._form(x, y), self._form(x, x), self._form(y, y)
-        if b * c == 0:  # a record of norm 0 has no cosine
+        """A/√(BC) of A ≈ ⟨x, y⟩, B ≈ ‖x‖², C ≈ ‖y‖²: second order mean, first order variance.
+
+        The gradient is (1, −a/2b, −a/2c)/√(bc). Where x and y are nearly parallel all cancels: what
+        P adds is summed exactly, and the noise's share has 1 − ρ² put in.
+        """
+        (v, w, k), exact, forms = self._noise(), self._exact, ((x, y), (x, x), (y, y))
+        xy, xx, yy = (exact(*form) for form in forms)
+        if xx * yy == 0:  # a record of norm 0 has no cosine
             return math.nan, math.nan, math.nan
+        a, b, c = float(xy), float(xx), float(yy)
         root = math.sqrt(b * c)
         rho, kurtosis = a / root, k * (w - v * v)
-        covariance = [
-            [v * (xx + yy) + k * v * v, 2 * v * xy, 2 * v * xy],
-            [2 * v * xy, 4 * v * xx + kurtosis, 0.0],
-            [2 * v * xy, 0.0, 4 * v * yy + kurtosis],
+        noise = [
+            [v * (b + c) + k * v * v, 2 * v * a, 2 * v * a],
+            [2 * v * a, 4 * v * b + kurtosis, 0.0],
+            [2 * v * a, 0.0, 4 * v * c + kurtosis],
         ]
-        forms = (x, y), (x, x), (y, y)
-        for row, (p, q) in enumerate(forms):
-            for column, (r, s) in enumerate(forms):
-                crossed = self._form(p, r) * self._form(q, s) + self._form(p, s) * self._form(q, r)
-                product_ = self._form(p, q) * self._form(r, s)
-                same_ = self._form(p, q, r, s)
-                covariance[row][column] += self._over_projection(crossed, product_, same_)
+        drawn = [
+            [
+                self._over_projection(
+                    exact(p, r) * exact(q, s) + exact(p, s) * exact(q, r),
+                    exact(p, q) * exact(r, s),
+                    exact(p, q, r, s),
+                )
+                for r, s in forms
+            ]
+            for p, q in forms
+        ]
         one, two = -1 / (2 * b * root), -1 / (2 * c * root)
         second = [
             [0.0, one, two],
             [one, 3 * rho / (4 * b * b), rho / (4 * b * c)],
             [two, rho / (4 * b * c), 3 * rho / (4 * c * c)],
         ]
-        gradient = (1 / root, a * one, a * two)
-        places = list(product(range(3), repeat=2))
-        bias = sum(second[i][j] * covariance[i][j] for i, j in places) / 2
-        variance = sum(gradient[i] * covariance[i][j] * gradient[j] for i, j in places)
-        return rho, rho + bias, variance
+        places, slopes = list(product(range(3), repeat=2)), (1, -xy / (2 * xx), -xy / (2 * yy))
+        bias = sum(second[i][j] * (noise[i][j] + drawn[i][j]) for i, j in places) / 2
+        spread = sum(slopes[i] * drawn[i][j] * slopes[j] for i, j in places) / (xx * yy)
+        square = xy * xy / (xx * yy)
+        parts = (
+            float(spread),
+            v * float(1 - square) * (1 / b + 1 / c),
+            k * v * v / (b * c),
+            kurtosis * float(square) * (1 / b**2 + 1 / c**2) / 4,
+        )
+        return rho, rho + bias, sum(parts)
 
 
 def _slope(one: tuple[int, int], other: tuple[int, int]) -> Fraction:

@@ -278,7 +278,10 @@ class Composed(PrivacyCurve):
             for loss, count in self._losses:
                 if not isinstance(loss, TailedLoss) or not total <= to_arb(delta):
                     return False
-                own, other = loss.tails(arb(0))
+                try:
+                    own, other = loss.tails(arb(0))
+                except NumericalError:  # not resolved
+                    return False
                 total += count * (own - other)
             return bool(total <= to_arb(delta))
 

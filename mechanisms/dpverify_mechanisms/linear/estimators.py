@@ -96,10 +96,16 @@ class _SketchEstimator(Estimator):
 
     def _forms(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float]:
         """⟨x, y⟩, ‖x‖², ‖y‖², or the same of xP and yP for the realised P."""
-        if self.realised:
-            rows = np.stack([x, y]) @ self.sketch.projection.matrix
-            x, y = rows * (self._step / float(self.sketch.grid.step))
+        x, y = self._seen(x, y)
         return float(x @ y), float(x @ x), float(y @ y)
+
+    def _seen(self, *vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The vectors, or their products with the realised P."""
+        rows = np.stack(vectors)
+        if not self.realised:
+            return rows
+        projected: NDArray[np.float64] = rows @ self.sketch.projection.matrix
+        return projected * (self._step / float(self.sketch.grid.step))
 
     def _covariance(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Covariance matrix of (A, B, C), shape (3, 3), for noise at the output."""
@@ -115,10 +121,12 @@ class _SketchEstimator(Estimator):
         )
         if self.realised:
             return noise
+        return noise + self._form_covariance((x, y), (x, x), (y, y))
+
+    def _form_covariance(self, *forms: tuple[Any, Any]) -> NDArray[np.float64]:
+        """Covariance matrix over P of the forms ⟨aP, bP⟩ of these pairs a, b."""
         covariance = self.sketch.projection.form_covariance
-        forms = ((x, y), (x, x), (y, y))
-        noise += [[covariance(a, b, c, d) for c, d in forms] for a, b in forms]
-        return noise
+        return np.array([[covariance(*own, *other) for other in forms] for own in forms])
 
     def _over_projection(self, norms: float, product: float, same: float) -> float:
         """Var⟨uP, tP⟩ over P from E‖u‖²‖t‖², E⟨u, t⟩² and EΣu²t²."""
@@ -265,9 +273,24 @@ class Cosine(_SketchEstimator):
 
     @_of_zero
     def variance(self, record: Any, other: Any) -> float:
-        """First-order approximation of the variance."""
-        x, y = self._gridded(record), self._gridded(other)
-        a, b, c = self._forms(x, y)
-        root = np.sqrt(b * c)
-        gradient = np.array([1 / root, -a / (2 * b * root), -a / (2 * c * root)])
-        return float(gradient @ self._covariance(x, y) @ gradient)
+        """First-order approximation of the variance; at nearly parallel x and y no terms cancel.
+
+        With y = λx + r, r orthogonal to x, and s = 1 − ρ² = ‖r‖²/‖y‖², the noise's share of
+        ∇gᵀ Cov ∇g is vs(1/b + 1/c) + kv²/(bc) + k(w − v²)ρ²(1/b² + 1/c²)/4, and what is linear in
+        the forms Q(x, y) = ⟨xP, yP⟩ is (λs/2·Q(x, x) + s·Q(x, r) − λb/(2c)·Q(r, r))/√(bc).
+        """
+        (v, w), k = self._noise(), self.sketch.projection.k
+        gridded = self._gridded(record)
+        x, z = self._seen(gridded, gridded - self._gridded(other))
+        b = x @ x
+        along = (x @ z) / b
+        slope, rest = 1 - along, along * x - z
+        c = slope * slope * b + rest @ rest
+        s = (rest @ rest) / c
+        kurtosis = k * (w - v * v) * (1 - s) * (1 / b**2 + 1 / c**2) / 4
+        noise = v * s * (1 / b + 1 / c) + k * v * v / (b * c) + kurtosis
+        if self.realised:
+            return float(noise)
+        weights = np.array([slope * s / 2, s, -slope * b / (2 * c)])
+        forms = self._form_covariance((x, x), (x, rest), (rest, rest))
+        return float(noise + weights @ forms @ weights / (b * c))

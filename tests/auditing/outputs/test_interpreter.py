@@ -29,7 +29,11 @@ TIMERS = [signal.ITIMER_VIRTUAL, signal.ITIMER_PROF]
 def nothing(*_: Any) -> None: ...
 
 
-ANSWERS: dict[str, Any] = {"answered": nothing, "ignored": signal.SIG_IGN, "by default": signal.SIG_DFL}
+ANSWERS: dict[str, Any] = {
+    "answered": nothing,
+    "ignored": signal.SIG_IGN,
+    "by default": signal.SIG_DFL,
+}
 
 
 def settings() -> dict[str, Any]:
