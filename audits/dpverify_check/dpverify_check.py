@@ -1539,6 +1539,8 @@ class LaplaceCurve(Curve):
     def rates(self, threshold: float, noise: float = 1.0) -> tuple[float, float]:
         """By the law of S on a lattice; seen from the other side S is ε₀ − S."""
         most = float(self.most)
+        if abs(threshold) > most:
+            return (0.0, 0.0) if threshold > 0 else (1.0, 1.0)
         step, below = most / LATTICE, _lattice(self.shifts, most / LATTICE, noise)
 
         def at_most(s: float) -> float:
@@ -2395,7 +2397,9 @@ class LinearSketch(Mechanism):
         self.step = root_of(self.unit)
         least = Fraction(1, 64) if self.laplace else Fraction(1)
         if facts is None:
-            self.scale = max(Fraction(self._sought_noise()), least)
+            self.scale = Fraction(self._sought_noise())
+            allowed = least <= self.scale <= 2**44
+            require(allowed, "inputs.epsilon", "asks for noise that is too fine or too wide")
             return
         self.scale = _double(noise, _recorded(facts, "noise", "scale_in_steps"), least)
         if not self.at_input:
@@ -3636,10 +3640,10 @@ class CutSketch(Mechanism):
             return at(Fraction(count, steps)).delta(inputs.epsilon).high <= inputs.delta
 
         if facts is None:
-            enough = 1
+            enough, most = 1, n * steps - 1
             while not holds(enough):
-                enough *= 2
-                require(enough < n * steps, "inputs.epsilon", "is too small for so few vertices")
+                require(enough < most, "inputs.epsilon", "is too small for so few vertices")
+                enough = min(2 * enough, most)
             w = Fraction(last_that(holds, enough, 0), steps)
         else:
             where, text = "derived.facts.sketch.floor", _recorded(facts, "sketch", "floor")
