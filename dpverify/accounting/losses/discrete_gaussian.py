@@ -11,8 +11,21 @@ the moment generating function of the normal noise times a quotient. θ has peri
 Poisson's summation θ(x) = σ√(2π)·Σ_k e^{−2π²σ²k² + 2πikx}, which is Jacobi's θ₃(x | 2πiσ²) but for
 the factor; acb encloses that. The law is its own mirror image, so that both orders have this loss.
 
-**Tails.** L ≥ x where y ≤ Δ/2 − σ²x/Δ, and the other law is the same at y − Δ. Terms are added up
-from far out; those from m > 0 on are at most e^{−m²/2σ²}/(1 − e^{−m/σ²}), as (m + j)² ≥ m² + 2mj.
+**Tails.** L ≥ x where y ≤ Δ/2 − σ²x/Δ, and the other law is the same at y − Δ. Few terms are
+added up from far out; those from m > 0 on are at most e^{−m²/2σ²}/(1 − e^{−m/σ²}), as (m + j)² is
+at least m² + 2mj.
+Where they are many, Euler and Maclaurin's formula (DLMF 2.10.1) for f(y) = e^{−y²/2σ²} is
+
+    Σ_{y ≥ m} f(y) = ∫_m^∞ f + f(m)/2 − Σ_{k ≤ p} B₂ₖ·f^{(2k − 1)}(m)/(2k)! + R,
+    |R| ≤ |B₂ₚ|/(2p)!·∫_m^∞ |f^{(2p)}|,      |B₂ₚ|/(2p)! = 2ζ(2p)/(2π)^{2p} < 4/(2π)^{2p}.
+
+On a circle of radius r around y > 0, Re z² = y² + 2yr·cos θ + r²·cos 2θ ≥ (y − r)² − 2r², so that
+by Cauchy |f^{(n)}(y)| ≤ n!·r^{−n}·e^{r²/σ² − (y − r)²/2σ²}, and for any r > 0
+
+    |R| ≤ 4·(2p)!/(2πr)^{2p}·e^{r²/σ²}·σ√(π/2)·erfc((m − r)/σ√2).
+
+At r ≤ σ²/(m + σ) the factors after the first two are within a constant of the sum, which 2p near
+2πr makes relatively e^{−2πr}. With aₙ = f^{(n)}(m)/n!, (n + 1)·aₙ₊₁ = −(m·aₙ + aₙ₋₁)/σ².
 
 **Doubles.** With a = Δ²/2σ² and P = 2πσ²/Δ, at s = c + iy the terms of the sums over k are
 
@@ -29,7 +42,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import accumulate
 
 import numpy as np
@@ -51,8 +64,9 @@ from dpverify.numbers import to_count, to_positive_rational
 __all__ = ["DiscreteGaussianLoss"]
 
 _OUTPUTS = np.arange(-11.0, 12.0)  # from the one next to the middle
-_WIDEST = 10**6  # σ² of which outputs are added up one by one
-_BLOCK = 256  # of them
+_MOST_SUMMED = 10**6  # σ² up to which sums from all numbers of a block on are kept
+_BLOCK = 256
+_FARTHEST, _BOUND = 1 << 64, 64  # radius, and bits of the bound on what a formula leaves out
 
 
 @frozen(kw_only=True)
@@ -92,12 +106,11 @@ class DiscreteGaussianLoss(TransformedLoss, TailedLoss):
         """Of outputs up to a number, which of two they are where that stays open."""
         last = self.sensitivity / arb(2) - to_arb(self.sigma_squared) * place / self.sensitivity
         low, high = (end.floor().unique_fmpz() for end in (last.lower(), last.upper()))
-        if low is None or high is None or self.sigma_squared > _WIDEST:
+        if low is None or high is None:
             raise NumericalError(f"the tails of {self} at {place} are not resolved")
+        ends = {int(low), int(high)}
         own, other = (
-            _up_to(self.sigma_squared, int(low) - move, ctx.prec).union(
-                _up_to(self.sigma_squared, int(high) - move, ctx.prec)
-            )
+            reduce(arb.union, (_up_to(self.sigma_squared, end - move, ctx.prec) for end in ends))
             for move in (0, self.sensitivity)
         )
         return own, other
@@ -152,22 +165,57 @@ def _up_to(square: Fraction, last: int, precision: int) -> arb:
     """The probability of outputs up to a number; the law is its own mirror image."""
     if last >= 0:
         return 1 - _up_to(square, -last - 1, precision)
-    table, place = divmod(-last, _BLOCK)
-    return _from(square, table, precision)[place]
+    found = _smoothly(square, -last, precision) if square > _MOST_SUMMED else None
+    if found is None:
+        table, place = divmod(-last, _BLOCK)
+        found = _from(square, table, precision)[place]
+    return found / _normalization(square, precision)
+
+
+@lru_cache(maxsize=256)
+def _normalization(square: Fraction, precision: int) -> arb:
+    """θ(0)."""
+    del precision  # in force
+    variance = to_arb(square)
+    theta = acb(0).modular_theta(acb(0, 2 * arb.pi() * variance))[2].real
+    return (2 * arb.pi() * variance).sqrt() * theta
+
+
+def _smoothly(square: Fraction, first: int, precision: int) -> arb | None:
+    """Σ f(y) from so many on, by Euler and Maclaurin; None where that doesn't reach the precision.
+
+    Which r and p it takes only decides how wide R is.
+    """
+    variance, m = to_arb(square), arb(first)
+    r = min(math.floor(square / (first + math.isqrt(math.ceil(square)))), _FARTHEST)
+    turn, goal = 2 * math.pi * max(r, 1), (precision + 8) * math.log(2)
+    if turn < goal:
+        return None
+    orders = range(2, math.ceil(turn), 2)
+    last = next(n for n in orders if n * math.log(turn) - math.lgamma(n + 1) > goal)
+    half, deviation = (arb.pi() / 2).sqrt(), variance.sqrt()
+    before, here = arb(0), (-(m**2) / (2 * variance)).exp()
+    total = deviation * half * (m / deviation / arb(2).sqrt()).erfc() + here / 2
+    for n in range(1, last):
+        before, here = here, -(m * here + before) / (n * variance)
+        if n % 2:
+            total -= arb.bernoulli(n + 1) * here / (n + 1)
+    with ctx.workprec(_BOUND):
+        rest = ((m - r) / deviation / arb(2).sqrt()).erfc() * (r**2 / variance).exp()
+        rest *= 4 * deviation * half * arb.fac_ui(last) / (2 * arb.pi() * r) ** last
+    return total + rest.union(-rest)
 
 
 @lru_cache(maxsize=256)
 def _from(square: Fraction, table: int, precision: int) -> tuple[arb, ...]:
-    """Of so many outputs or more, for a block of numbers in a row."""
+    """The same for a block of numbers in a row, term by term."""
     first, variance = table * _BLOCK, to_arb(square)
-    # Beyond the end the masses are relatively less than what the precision tells.
     end = first + _BLOCK
-    more = math.ceil(math.sqrt(2 * float(square) * precision + end**2) - end) + 1
-    beyond = (-(arb(end + more) ** 2) / (2 * variance)).exp()
-    beyond = (beyond / (1 - (-(end + more) / variance).exp())).upper()
-    outputs = range(end + more - 1, first - 1, -1)
-    terms = ((-(arb(y) ** 2) / (2 * variance)).exp() for y in outputs)
-    sums = list(accumulate(terms, initial=arb(0).union(beyond)))[1:]
-    theta = acb(0).modular_theta(acb(0, 2 * arb.pi() * variance))[2].real
-    scale = (2 * arb.pi() * variance).sqrt() * theta
-    return tuple(total / scale for total in sums[::-1][:_BLOCK])
+    beyond = _smoothly(square, end, precision)
+    if beyond is None:  # what is left out is relatively less than what the precision tells
+        end += math.ceil(math.sqrt(2 * float(square) * precision + end**2) - end) + 1
+        most = (-(arb(end) ** 2) / (2 * variance)).exp() / (1 - (-end / variance).exp())
+        beyond = arb(0).union(most.upper())
+    terms = ((-(arb(y) ** 2) / (2 * variance)).exp() for y in range(end - 1, first - 1, -1))
+    sums = list(accumulate(terms, initial=beyond))[1:]
+    return tuple(sums[::-1][:_BLOCK])

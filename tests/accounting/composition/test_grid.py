@@ -17,6 +17,7 @@ from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import ResponseLoss
 from dpverify.errors import ParameterError
+from tests.helpers.profiles import day_and_night
 
 F = Fraction
 EFFORT = 1 << 9, 13
@@ -145,3 +146,40 @@ def test_more_than_a_lattice_bears_is_refused() -> None:
     noise = GaussianLoss(mu_squared=F(1, 10**12))
     with pytest.raises(ParameterError, match=r"^times=1000000000001 .* at most 1000000000000"):
         _Grid.near(((noise, 10**12 + 1),), -9.0, EFFORT, eps=1.0)
+
+
+def _direct(sigma: int, rate: float, eps: float, kind: str) -> float:
+    """δ(ε) of two releases, summing over every pair of outputs, in doubles."""
+    outputs = np.arange(-8 * sigma, 8 * sigma + 2)
+    p, o = (np.exp(-((outputs - move) ** 2) / (2 * sigma**2)) for move in (1, 0))
+    p, o = p / p.sum(), o / o.sum()
+    mixed = (1 - rate) * o + rate * p
+    if kind == "batch":  # what the removal's loss is above 0, its mirror image, and the rest at 0
+        up = outputs > 0
+        rest = 1 - mixed[up].sum() - o[up].sum()
+        own = np.concatenate([mixed[up], o[up], [rest]])
+        other = np.concatenate([o[up], mixed[up], [rest]])
+    else:
+        own, other = (o, mixed) if kind == "added" else (mixed, o)
+    loss = np.log(own) - np.log(other)
+    order = np.argsort(loss)
+    own, other, loss = own[order], other[order], loss[order]
+    above = [np.append(np.cumsum(side[::-1])[::-1], 0.0) for side in (own, other)]
+    first = np.searchsorted(loss, eps - loss)
+    return float(own @ above[0][first] - math.exp(eps) * (other @ above[1][first]))
+
+
+@pytest.mark.parametrize(("kind", "sigma"), day_and_night(("coin", 10**4), ("batch", 1001)))
+def test_wide_discrete_gaussian_noise_on_samples_is_added_up(kind: str, sigma: int) -> None:
+    noise = dpv.DiscreteGaussian(sigma=sigma)
+    once = (
+        noise.poisson_sampled(rate="0.5")
+        if kind == "coin"
+        else noise.sampled_without_replacement(size=1, out_of=2)
+    )
+    eps = 1.2 / sigma
+    found = (2 * once).delta_at(eps)
+    ways = ["added", "removed"] if kind == "coin" else [kind]
+    assert found.width < 1e-5
+    exact = max(_direct(sigma, 0.5, eps, way) for way in ways)
+    assert found.lower * (1 - 1e-6) <= exact <= found.upper * (1 + 1e-6)

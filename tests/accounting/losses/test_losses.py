@@ -376,4 +376,41 @@ def test_tails_of_discrete_gaussian_noise_are_relatively_exact(square: Fraction)
             at = loss.tails(to_arb((4 - 4 * F(last)) / (2 * square)).union(to_arb(place)))
             assert at[0].overlaps(own)
     with pytest.raises(NumericalError, match="are not resolved"):
-        DiscreteGaussianLoss(sigma_squared=F(10**7), sensitivity=1).tails(arb(1))
+        loss.tails(arb("nan"))
+
+
+@pytest.mark.parametrize("precision", [64, 256])
+@pytest.mark.parametrize("square", [F(900), F(10**5), F(4 * 10**6 + 1, 3)])
+def test_tails_by_a_formula_and_by_terms_are_one(square: Fraction, precision: int) -> None:
+    """From the middle, where the formula serves, to far out, where terms are few."""
+    deviation = math.isqrt(int(square))
+    loss = DiscreteGaussianLoss(sigma_squared=square, sensitivity=1)
+    with mpmath.workprec(precision + 30), ctx.workprec(precision):
+        variance = mpmath.mpf(square.numerator) / square.denominator
+        for first in (1, 3 * deviation, 99 * deviation):
+            term = mpmath.exp(-(first**2) / (2 * variance))
+            ratio = mpmath.exp(-(2 * first + 1) / (2 * variance))
+            fall, least, total = mpmath.exp(-1 / variance), term * 2.0**-precision, mpmath.mpf(0)
+            while term > least / 10**6:
+                total, term, ratio = total + term, term * ratio, ratio * fall
+            exact = total / mpmath.jtheta(3, 0, mpmath.exp(-1 / (2 * variance)))
+            own, _ = loss.tails(to_arb((2 * first + F(1, 3)) / (2 * square)))
+            near = 2.0 ** (20 - precision)  # an exponent of 5,000 takes 13 bits
+            assert abs(mpmath.mpf(own.mid().str(80, radius=False)) / exact - 1) < near
+            assert own.rad() < own.mid() * near
+
+
+@pytest.mark.parametrize("exponent", [8, 40, 200, 1000])
+@pytest.mark.parametrize("deviations", [F(1, 1000), 1, 8, 37])
+def test_tails_of_wide_discrete_noise_are_normal(exponent: int, deviations: Fraction) -> None:
+    """Σ f from m on, of f that falls and is convex far out, is next to the integral from m − ½."""
+    sigma = F(10) ** (exponent // 2)
+    first = math.floor(deviations * sigma)
+    loss = DiscreteGaussianLoss(sigma_squared=sigma**2, sensitivity=1)
+    with ctx.workprec(256), mpmath.workdps(80):
+        own, _ = loss.tails(to_arb((2 * first + F(1, 3)) / (2 * sigma**2)))
+        z = (first - mpmath.mpf(1) / 2) / mpmath.mpf(int(sigma))
+        found = mpmath.mpf(own.mid().str(80, radius=False))
+        off = abs(found / (mpmath.erfc(z / mpmath.sqrt(2)) / 2) - 1)
+        assert off < (z + 1) ** 2 / int(sigma) ** 2 + mpmath.mpf(10) ** -60
+        assert own.rad() < own.mid() * arb(2) ** -230
