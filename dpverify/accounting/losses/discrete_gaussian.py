@@ -189,10 +189,10 @@ def _smoothly(square: Fraction, first: int, precision: int) -> arb | None:
     variance, m = to_arb(square), arb(first)
     r = min(math.floor(square / (first + math.isqrt(math.ceil(square)))), _FARTHEST)
     turn, goal = 2 * math.pi * max(r, 1), (precision + 8) * math.log(2)
-    if turn < goal:
+    orders = range(2, math.ceil(turn), 2) if turn > goal else ()
+    last = next((n for n in orders if n * math.log(turn) - math.lgamma(n + 1) > goal), None)
+    if last is None:
         return None
-    orders = range(2, math.ceil(turn), 2)
-    last = next(n for n in orders if n * math.log(turn) - math.lgamma(n + 1) > goal)
     half, deviation = (arb.pi() / 2).sqrt(), variance.sqrt()
     before, here = arb(0), (-(m**2) / (2 * variance)).exp()
     total = deviation * half * (m / deviation / arb(2).sqrt()).erfc() + here / 2

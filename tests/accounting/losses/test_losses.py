@@ -379,7 +379,7 @@ def test_tails_of_discrete_gaussian_noise_are_relatively_exact(square: Fraction)
         loss.tails(arb("nan"))
 
 
-@pytest.mark.parametrize("precision", [64, 256])
+@pytest.mark.parametrize("precision", day_and_night(64, 256))
 @pytest.mark.parametrize("square", [F(900), F(10**5), F(4 * 10**6 + 1, 3)])
 def test_tails_by_a_formula_and_by_terms_are_one(square: Fraction, precision: int) -> None:
     """From the middle, where the formula serves, to far out, where terms are few."""
@@ -398,6 +398,22 @@ def test_tails_by_a_formula_and_by_terms_are_one(square: Fraction, precision: in
             near = 2.0 ** (20 - precision)  # an exponent of 5,000 takes 13 bits
             assert abs(mpmath.mpf(own.mid().str(80, radius=False)) / exact - 1) < near
             assert own.rad() < own.mid() * near
+
+
+@pytest.mark.parametrize("precision", [53, 64, 128, 333])
+def test_tails_have_an_answer_where_the_formula_barely_serves(precision: int) -> None:
+    """Each radius, also those at which no order reaches the precision, beside the next number."""
+    square = F(10**4)
+    loss = DiscreteGaussianLoss(sigma_squared=square, sensitivity=1)
+    with ctx.workprec(precision):
+        for first in range(100, 1400, 100):
+            own, other = loss.tails(to_arb((2 * first + F(1, 3)) / (2 * square)))
+            mass = (-(arb(first) ** 2) / (2 * to_arb(square))).exp()
+            mass /= (2 * arb.pi() * to_arb(square)).sqrt()  # θ(0), but for e^−2π²σ²
+            off = (own - other - mass).abs_upper()
+            assert off < mass * arb(2) ** (
+                20 - precision
+            )  # the exponent takes 7 bits, the sum some
 
 
 @pytest.mark.parametrize("exponent", [8, 40, 200, 1000])
