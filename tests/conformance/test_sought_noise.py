@@ -1,4 +1,4 @@
-"""The second checker seeks the noise of other sizes of a sketch where certify does, and no other."""
+"""The second checker seeks the noise of other sizes of a sketch where certify does, only there."""
 
 from __future__ import annotations
 
