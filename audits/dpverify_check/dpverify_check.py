@@ -695,7 +695,7 @@ def below(value: Fraction) -> float:
 
 def above(value: Fraction) -> float:
     """The smallest double that isn't below."""
-    return -below(-value)
+    return 0.0 - below(-value)  # and never −0
 
 
 def decimal_string(value: float | Fraction | Decimal, rounding: str, digits: int = 18) -> str:
@@ -1862,7 +1862,7 @@ class NormalRowsCurve(Curve):
         narrower = 1 - _chi_square(self.rows, u / base), 1 - _chi_square(self.rows, u / own)
         odds = math.exp(min(threshold, 700.0))
         better = wider[0] - odds * wider[1] >= narrower[0] - odds * narrower[1]
-        return wider if better else narrower
+        return wider if better or threshold == 0 else narrower  # at 0 they are the same
 
 
 def chi_square_tail(rows: int, y: Interval) -> Interval:
@@ -2651,9 +2651,6 @@ class LinearSketch(Mechanism):
         """Σ of products in the records' unit."""
         return dot(*vectors) * self.grid.step ** len(vectors)
 
-    def _form(self, *vectors: Sequence[int]) -> float:
-        return float(self._exact(*vectors))
-
     def _over_projection(self, crossed: Any, product: Any, same_: Any) -> Any:
         """Variance over P of ⟨uP, tP⟩: c(crossed − 2S) + dS + e(product − S)."""
         matrix = self.matrix
@@ -2677,25 +2674,28 @@ class LinearSketch(Mechanism):
 
         At the input P applies to z and noise: with s = 2v and w₂ = 2w + 6v² in every attribute.
         """
-        (v, w, values), z = self._noise(), [a - b for a, b in zip(x, y, strict=True)]
-        zz, fourth = self._form(z, z), self._form(z, z, z, z)
+        v, w, values = map(Fraction, self._noise())
+        z = [a - b for a, b in zip(x, y, strict=True)]
+        zz, fourth = self._exact(z, z), self._exact(z, z, z, z)
         spread = 8 * v * zz + values * (2 * w + 2 * v * v)
         squared = zz * zz
         if self.at_input:
             fourth += 12 * v * zz + values * (2 * w + 6 * v * v)
             squared = spread + (zz + 2 * values * v) ** 2
-        return zz, zz, spread + self._over_projection(2 * squared, squared, fourth)
+        spread += self._over_projection(2 * squared, squared, fourth)
+        return float(zz), float(zz), float(spread)
 
     def _product_moments(self, x: Synthetic, y: Synthetic) -> tuple[float, float, float]:
         """For the noise v(‖x‖² + ‖y‖²) + nv², and Var⟨xP, yP⟩ over P; at the input with noise."""
-        v, _, values = self._noise()
-        xy, xx, yy, fourth = (self._form(*of) for of in ((x, y), (x, x), (y, y), (x, x, y, y)))
+        v, _, values = map(Fraction, self._noise())
+        xy, xx, yy, fourth = (self._exact(*of) for of in ((x, y), (x, x), (y, y), (x, x, y, y)))
         spread = v * (xx + yy) + values * v * v
         squared, norms = xy * xy, xx * yy
         if self.at_input:
             squared, fourth = squared + spread, fourth + spread
             norms = (xx + values * v) * (yy + values * v)
-        return xy, xy, spread + self._over_projection(norms + squared, squared, fourth)
+        spread += self._over_projection(norms + squared, squared, fourth)
+        return float(xy), float(xy), float(spread)
 
     def _cosine_moments(self, x: Synthetic, y: Synthetic) -> tuple[float, float, float]:
         """A/√(BC) of A ≈ ⟨x, y⟩, B ≈ ‖x‖², C ≈ ‖y‖²: second order mean, first order variance.

@@ -1,4 +1,4 @@
-"""The second checker seeks the noise of other sizes of a sketch where certify does, only there."""
+"""The second checker seeks noise where certify does: the same sizes of a sketch, the same ends."""
 
 from __future__ import annotations
 
@@ -71,3 +71,7 @@ def test_no_loss_of_laplace_noise_is_beyond_its_largest() -> None:
     assert curve.rates(beyond) == (0.0, 0.0)
     assert curve.rates(-beyond) == (1.0, 1.0)
     assert curve.quantile(0.01) <= beyond
+
+
+def test_a_double_that_is_not_below_0_is_not_minus_0() -> None:
+    assert str(second.above(Fraction(0))) == "0.0"

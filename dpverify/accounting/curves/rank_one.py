@@ -101,6 +101,8 @@ class RankOneNormal(NormalRows):
     def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, in the direction where the divergence is larger.
 
+        At 0, where both are the same, the wider law comes first.
+
         With `noise` the variance that both laws share is scaled by it, the change staying what it
         is: for a graph, the smoothing w is scaled.
         """
@@ -113,7 +115,8 @@ class RankOneNormal(NormalRows):
         wider = [float(above(half, max(ends[0], 0) / v)) for v in (noise + gamma, noise)]
         narrower = [float(below(half, max(ends[1], 0) / v)) for v in (noise, noise + gamma)]
         odds = np.exp(min(threshold, 700.0))
-        if wider[0] - odds * wider[1] >= narrower[0] - odds * narrower[1]:
+        excess = wider[0] - odds * wider[1], narrower[0] - odds * narrower[1]
+        if threshold == 0 or excess[0] >= excess[1]:
             return wider[0], wider[1]
         return narrower[0], narrower[1]
 

@@ -39,6 +39,7 @@ from dpverify.errors import ParameterError
 from dpverify.privacy import Estimator
 from dpverify_mechanisms.linear._dot import dot
 from dpverify_mechanisms.linear.release import NoisyProduct
+from dpverify_mechanisms.projections.base import off_diagonal
 
 __all__ = ["Cosine", "InnerProduct", "SquaredDistance"]
 
@@ -90,9 +91,16 @@ class _SketchEstimator(Estimator):
         return np.asarray(dot(first, second) * self._step**2)
 
     def _gridded(self, record: Any) -> NDArray[np.float64]:
+        return self._steps(record) * float(self.sketch.grid.step)
+
+    def _moved(self, record: Any, other: Any) -> NDArray[np.float64]:
+        """The difference x − y, of which no digits are lost far from 0."""
+        return (self._steps(record) - self._steps(other)) * float(self.sketch.grid.step)
+
+    def _steps(self, record: Any) -> NDArray[np.float64]:
         x: Any = self.sketch.domain.admit(as_rows(record), attributes=self.sketch.projection.p)
         steps: NDArray[np.float64] = self.sketch.grid.round(dense(x))[0]
-        return steps * float(self.sketch.grid.step)
+        return steps
 
     def _forms(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float]:
         """⟨x, y⟩, ‖x‖², ‖y‖², or the same of xP and yP for the realised P."""
@@ -128,15 +136,6 @@ class _SketchEstimator(Estimator):
         covariance = self.sketch.projection.form_covariance
         return np.array([[covariance(*own, *other) for other in forms] for own in forms])
 
-    def _over_projection(self, norms: float, product: float, same: float) -> float:
-        """Var⟨uP, tP⟩ over P from E‖u‖²‖t‖², E⟨u, t⟩² and EΣu²t²."""
-        projection = self.sketch.projection
-        return (
-            float(projection.pair_variance) * (norms + product - 2 * same)
-            + float(projection.diagonal_variance) * same
-            + float(projection.diagonal_covariance) * (product - same)
-        )
-
 
 @frozen(kw_only=True)
 class SquaredDistance(_SketchEstimator):
@@ -155,25 +154,26 @@ class SquaredDistance(_SketchEstimator):
 
     def truth(self, record: Any, other: Any) -> float:
         """‖x − y‖² of the gridded records."""
-        z = self._gridded(record) - self._gridded(other)
+        z = self._moved(record, other)
         return float(z @ z)
 
     def expectation(self, record: Any, other: Any) -> float:
         """‖x − y‖², or ‖(x − y)P‖² for the realised P."""
-        z = self._gridded(record) - self._gridded(other)
+        z = self._moved(record, other)
         return self._forms(z, z)[0]
 
     def variance(self, record: Any, other: Any) -> float:
         """Noise's share plus Var‖zP‖² over P, for z = x − y."""
-        z = self._gridded(record) - self._gridded(other)
+        z = self._moved(record, other)
         zz = self._forms(z, z)[0]
         if self.realised:
             return self.noise_variance(zz)
-        return self._variance(zz, float((z**4).sum()))
+        return self._variance(zz, float((z**4).sum()), off_diagonal(z * z, z * z))
 
     def spread_variance(self, squared_distance: float, differing: int) -> float:
         """Variance for records that differ evenly in `differing` attributes."""
-        return self._variance(squared_distance, squared_distance**2 / differing)
+        fourth = squared_distance**2 / differing
+        return self._variance(squared_distance, fourth, (differing - 1) * fourth)
 
     def noise_variance(self, squared_distance: float) -> float:
         """4·2v‖z‖² + k(w₂ − 4v²), where w₂ = 2w + 6v² is the noise difference's fourth moment.
@@ -183,15 +183,18 @@ class SquaredDistance(_SketchEstimator):
         v, w = self._noise()
         return 8 * v * squared_distance + self._values() * (2 * w + 2 * v * v)
 
-    def _variance(self, zz: float, fourth: float) -> float:
-        """From ‖z‖² and Σz⁴; at the input u = z + noise of variance s = 2v, fourth moment w₂."""
-        spread = self.noise_variance(zz)
-        if self.sketch.at == "output":
-            return spread + self._over_projection(zz * zz, zz * zz, fourth)
-        (v, w), p = self._noise(), self.sketch.projection.p
-        fourth += 6 * 2 * v * zz + p * (2 * w + 6 * v * v)  # E Σu⁴
-        squared = spread + (zz + 2 * p * v) ** 2  # E‖u‖⁴, as Var‖u‖² = spread
-        return spread + self._over_projection(squared, squared, fourth)
+    def _variance(self, zz: float, fourth: float, rest: float) -> float:
+        """From ‖z‖², Σz⁴ and ‖z‖⁴ − Σz⁴, whose means at the input are of z with noise of 2v."""
+        projection = self.sketch.projection
+        if self.sketch.at == "input":
+            (v, w), p = self._noise(), projection.p
+            fourth += 12 * v * zz + p * (2 * w + 6 * v * v)
+            rest += 4 * (p - 1) * v * (zz + p * v)
+        return (
+            self.noise_variance(zz)
+            + float(2 * projection.pair_variance + projection.diagonal_covariance) * rest
+            + float(projection.diagonal_variance) * fourth
+        )
 
 
 @frozen(kw_only=True)
@@ -220,11 +223,11 @@ class InnerProduct(_SketchEstimator):
         x, y = self._gridded(record), self._gridded(other)
         if self.sketch.at == "output":
             return float(self._covariance(x, y)[0, 0])
-        v, (xy, xx, yy) = self._noise()[0], self._forms(x, y)
-        p = x.size
-        spread = v * (xx + yy) + p * v * v  # Var⟨u, t⟩
-        same = float((x * x * y * y).sum()) + spread  # E Σu²t², as v Σx² = v‖x‖²
-        return spread + self._over_projection((xx + p * v) * (yy + p * v), xy * xy + spread, same)
+        v, (_, xx, yy), projection = self._noise()[0], self._forms(x, y), self.sketch.projection
+        p = projection.p
+        spread = v * (xx + yy) + p * v * v  # Var⟨u, t⟩, and what S gains
+        gained = float((p - 1) * projection.pair_variance + projection.diagonal_variance) * spread
+        return spread + gained + projection.form_covariance(x, y, x, y)
 
 
 @frozen(kw_only=True)
@@ -280,8 +283,7 @@ class Cosine(_SketchEstimator):
         the forms Q(x, y) = ⟨xP, yP⟩ is (λs/2·Q(x, x) + s·Q(x, r) − λb/(2c)·Q(r, r))/√(bc).
         """
         (v, w), k = self._noise(), self.sketch.projection.k
-        gridded = self._gridded(record)
-        x, z = self._seen(gridded, gridded - self._gridded(other))
+        x, z = self._seen(self._gridded(record), self._moved(record, other))
         b = x @ x
         along = (x @ z) / b
         slope, rest = 1 - along, along * x - z

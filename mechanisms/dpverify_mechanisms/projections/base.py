@@ -47,6 +47,7 @@ __all__ = [
     "digest",
     "frozen_arrays",
     "measure",
+    "off_diagonal",
     "single_is_exact",
 ]
 
@@ -131,12 +132,10 @@ class Projection(ABC):
     def form_covariance(self, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
         """Cov(⟨aP, bP⟩, ⟨cP, dP⟩) over the draw of P, for vectors of p numbers, in doubles."""
         a, b, c, d = (np.asarray(vector, dtype=np.float64) for vector in (a, b, c, d))
-        same = float(np.sum(a * b * c * d))
-        crossed = float((a @ c) * (b @ d) + (a @ d) * (b @ c)) - 2 * same
         return (
-            float(self.pair_variance) * crossed
-            + float(self.diagonal_variance) * same
-            + float(self.diagonal_covariance) * (float((a @ b) * (c @ d)) - same)
+            float(self.pair_variance) * (off_diagonal(a * c, b * d) + off_diagonal(a * d, b * c))
+            + float(self.diagonal_variance) * float(np.sum(a * b * c * d))
+            + float(self.diagonal_covariance) * off_diagonal(a * b, c * d)
         )
 
     # The realised matrix at work
@@ -316,6 +315,12 @@ class Projection(ABC):
 
     def _digest(self) -> str:
         return digest(f"{self.p} {self.k}", self.matrix) if self.stored else self._measured().sha256
+
+
+def off_diagonal(u: NDArray[np.float64], t: NDArray[np.float64]) -> float:
+    """Σ uᵢtⱼ over i ≠ j, of which no digits are lost where one attribute outweighs the others."""
+    before = np.cumsum((u, t), axis=1)[:, :-1]
+    return float(before[0] @ t[1:] + before[1] @ u[1:])
 
 
 @cache

@@ -212,11 +212,11 @@ class QuadraticForm(Estimator):
         return np.asarray((np.mean(values * values, axis=-1) - offset) / float(self.sketch.share))
 
     def truth(self, record: Any, other: ArrayLike) -> float:
-        """Quadratic form of the gridded data."""
-        c = self.sketch.query(other).reshape(-1)
-        return float(self._form(record, c) - float(self.sketch.floor) * (c @ c)) / float(
-            self.sketch.share
-        )
+        """Quadratic form of the gridded data, which of a graph centring doesn't change."""
+        matrix, unit = self.sketch.covariance(record)
+        data = matrix - int(self.sketch.floor / unit) * np.eye(len(matrix), dtype=np.int64)
+        x = np.asarray(other, dtype=np.float64).reshape(-1)
+        return float(x @ data @ x) * float(unit / self.sketch.share)
 
     def variance(self, record: Any, other: ArrayLike) -> float:
         """2V²/r/share²."""

@@ -14,6 +14,7 @@ from scipy.stats import norm as normal
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal, replaced_row_gamma
+from dpverify_check import dpverify_check as second
 from tests.helpers.profiles import crossed, day_and_night
 
 CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 10)), (8, Fraction(2)), (40, Fraction(1, 20))]
@@ -81,6 +82,19 @@ def test_rates_of_rank_one_by_the_laws_of_both_orders(threshold: float, noise: f
     larger = max(orders, key=lambda order: order[0] - np.exp(threshold) * order[1])
     curve = RankOneNormal(rows=rows, gamma=Fraction(gamma))
     assert curve.rates(threshold, noise=noise) == pytest.approx(larger, rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.5, 3.0])
+@pytest.mark.parametrize("gamma", [Fraction(1, 10**6), Fraction(1, 3), Fraction(9)])
+@pytest.mark.parametrize("rows", [1, 2, 40])
+def test_rates_of_rank_one_at_0_are_of_the_wider_law(
+    rows: int, gamma: Fraction, noise: float
+) -> None:
+    """Where both orders are as good and round-off is not to choose, in both checkers."""
+    rates = RankOneNormal(rows=rows, gamma=gamma).rates(0, noise=noise)
+    place = (1 + float(gamma)) / float(gamma) * rows * np.log1p(float(gamma))
+    assert rates[1] == pytest.approx(chi_squared(rows, scale=noise).sf(place), rel=1e-9)
+    assert second.NormalRowsCurve(rows, gamma).rates(0.0, noise) == pytest.approx(rates, rel=1e-9)
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.5, 3.0])

@@ -145,6 +145,16 @@ def test_truth_of_cut_and_of_direction() -> None:
     assert form.truth(table, x) == pytest.approx(float(((table @ x.T) ** 2).sum()))
 
 
+@pytest.mark.parametrize("floor", [Fraction(1, 3), Fraction(7, 10), Fraction(5, 2)])
+def test_no_digits_of_the_floor_are_left_in_a_cut(floor: Fraction) -> None:
+    (cut,) = CutSketch(p=6, sketch_rows=1, w=floor).estimators()
+    graph = np.zeros((6, 6))
+    for one in np.eye(6):
+        assert cut.truth(graph, one) == 0
+    graph[0, 1] = graph[1, 0] = 2.0**-20
+    assert cut.truth(graph, np.eye(6)[0]) == pytest.approx(2.0**-20, rel=1e-15, abs=0)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("sketch", day_and_night(CUTS, LINES), ids=["cuts", "covariance"])
 def test_draws_confirm_the_moments_and_refute_wrong_ones(sketch: Any) -> None:
