@@ -127,8 +127,9 @@ def _copies(atoms: Atoms, count: int) -> Atoms:
     (weight, loss), *rest = atoms
     if not rest:
         return [(weight**count, count * loss)]
+    ways = list(accumulate(range(count), lambda n, k: n * (count - k) // (k + 1), initial=1))
     return [
-        (math.comb(count, taken) * weight**taken * other, taken * loss + place)
+        (ways[taken] * weight**taken * other, taken * loss + place)
         for taken in range(count + 1)
         for other, place in _copies(rest, count - taken)
     ]

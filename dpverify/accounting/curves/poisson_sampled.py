@@ -36,7 +36,13 @@ from flint import arb, ctx
 
 from dpverify.accounting.losses.base import Log, Losses, TailedLoss, sum_string
 from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
-from dpverify.accounting.losses.discrete import DominatingLoss, FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.discrete import (
+    AtomicLoss,
+    DominatingLoss,
+    FiniteLoss,
+    ResponseLoss,
+)
+from dpverify.accounting.losses.discrete_samples import DiscreteSampledLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import SampledLoss
 from dpverify.accounting.losses.smooth_samples import SmoothSampledLoss
@@ -226,6 +232,8 @@ class PoissonSampled(PrivacyCurve):
         if pairs is None:
             if isinstance(loss, LaplaceLoss | BoundedRangeLoss):
                 return ((SmoothSampledLoss(base=loss, rate=self.rate), 1),)
+            if isinstance(loss, AtomicLoss):
+                return ((DiscreteSampledLoss(base=loss, rate=self.rate), 1),)
             return ((SampledLoss(base=loss, rate=self.rate), 1),)
         q, kind = self.rate, finite_kind(loss)
         return ((kind(pairs=[((1 - q) * o + q * p, o) for p, o in pairs]), 1),)

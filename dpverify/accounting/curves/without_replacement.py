@@ -41,7 +41,8 @@ from dpverify.accounting.curves.poisson_sampled import (
     single_loss,
 )
 from dpverify.accounting.losses.base import Losses
-from dpverify.accounting.losses.discrete import DominatingLoss
+from dpverify.accounting.losses.discrete import AtomicLoss, DominatingLoss
+from dpverify.accounting.losses.discrete_samples import DiscreteBatchLoss
 from dpverify.accounting.losses.sampled import BatchLoss
 from dpverify.accounting.losses.smooth_samples import Noise, SmoothBatchLoss
 from dpverify.data.adjacency import Adjacency, Group, Record, Replace
@@ -144,6 +145,8 @@ class SampledWithoutReplacement(PrivacyCurve):
         if pairs is None:
             if isinstance(loss, Noise):
                 return ((SmoothBatchLoss(base=loss, rate=self.rate), 1),)
+            if isinstance(loss, AtomicLoss):
+                return ((DiscreteBatchLoss(base=loss, rate=self.rate), 1),)
             return ((BatchLoss(base=loss, rate=self.rate), 1),)
         q = self.rate
         above = [((1 - q) * o + q * p, o) for p, o in pairs if p > o]

@@ -11,6 +11,7 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import dpverify as dpv
 from dpverify.accounting.composition._cells import Cells
@@ -526,3 +527,52 @@ def test_a_replaced_record_of_noise_in_steps_has_an_epsilon(curve: dpv.PrivacyCu
     assert replaced.delta_at(Fraction(epsilon.upper)).upper <= delta
     assert replaced.delta_at(Fraction(epsilon.lower)).lower >= delta
     assert epsilon.lower < epsilon.upper < 1.2 * epsilon.lower
+
+
+@pytest.mark.parametrize("kind", ["coin", "batch"])
+@pytest.mark.parametrize("scale", [1, 1000])
+def test_discrete_laplace_noise_on_samples_is_added_up_exactly(kind: str, scale: int) -> None:
+    """Three releases by all triples of outputs, between and beyond the two numbers."""
+    noise = dpv.curves.DiscreteLaplace(scale=scale, sensitivity=2)
+    once = (
+        noise.poisson_sampled(rate="0.25")
+        if kind == "coin"
+        else noise.sampled_without_replacement(size=1, out_of=4)
+    )
+    fall = math.exp(-1 / scale)
+    p = np.array([fall**2, fall * (1 - fall), 1]) / (1 + fall)
+    mixed, o = 0.75 * p[::-1] + 0.25 * p, p[::-1]
+    up = mixed > o * (1 + 1e-9)
+    rest = 1 - mixed[up].sum() - o[up].sum()
+    mirrored = (
+        np.concatenate([mixed[up], o[up], [rest]]),
+        np.concatenate([o[up], mixed[up], [rest]]),
+    )
+    pairs = [(mixed, o), (o, mixed)] if kind == "coin" else [mirrored]
+    for eps in (0.0, 0.3 / scale):
+        exact = 0.0
+        for own, other in pairs:
+            all_own, all_other = (np.einsum("i,j,k", side, side, side) for side in (own, other))
+            exact = max(exact, np.maximum(all_own - math.exp(eps) * all_other, 0).sum())
+        found = (3 * once).delta_at(eps)
+        assert found.width < 1e-12
+        assert found.upper == pytest.approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize("times", [1000, 10**4])
+def test_many_releases_of_discrete_laplace_noise_on_a_sample(times: int) -> None:
+    """Of two atoms each: binomial sums, in logarithms."""
+    scale, q, eps = 100, 0.5, 0.02
+    up, down = 1 / (1 + math.exp(-1 / scale)), 1 / (1 + math.exp(1 / scale))
+    first, second = (1 - q) * down + q * up, down
+    k = np.arange(times + 1)
+    both = [(first, second), (1 - second, 1 - first)]
+    exact = 0.0
+    for own, other in both:
+        logs = binom.logpmf(k, times, own), binom.logpmf(k, times, other)
+        exact = max(exact, np.maximum(np.exp(logs[0]) - np.exp(eps + logs[1]), 0).sum())
+    found = (times * dpv.curves.DiscreteLaplace(scale=scale).poisson_sampled(rate="0.5")).delta_at(
+        eps
+    )
+    assert found.width < 1e-12
+    assert found.upper == pytest.approx(exact, rel=1e-7)

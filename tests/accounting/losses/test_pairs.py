@@ -24,12 +24,14 @@ from dpverify.accounting.losses.base import (
 )
 from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import (
+    AtomicLoss,
     DiscreteLaplaceLoss,
     FiniteLoss,
     ResponseLoss,
     StaircaseLoss,
 )
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
+from dpverify.accounting.losses.discrete_samples import DiscreteBatchLoss, DiscreteSampledLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
@@ -123,7 +125,7 @@ class Range:
 class Mirrored:
     """What a loss is above 0, its mirror image below, and the rest of both sides at 0."""
 
-    half: Moved
+    half: Moved | Outputs
 
     def tails(self, place: float) -> tuple[float, float]:
         own, other = self.half.tails(abs(place))
@@ -188,6 +190,12 @@ def tokens(epsilon: float, users: int, rho: float) -> Outputs:
     return Outputs(p[real], q[real])
 
 
+def on_sample(pair: Outputs, *, added: bool = False) -> Outputs:
+    """For a coin of ¼, without the record where it shows its absence or its presence."""
+    mixed = 0.75 * pair.q + 0.25 * pair.p
+    return Outputs(pair.q, mixed) if added else Outputs(mixed, pair.q)
+
+
 def position(differ: float, coin: Outputs) -> Outputs:
     both = (np.outer(side, side).ravel() * differ for side in (coin.p, coin.q))
     return Outputs(*(np.append(side, 1 - differ) for side in both))
@@ -199,7 +207,28 @@ AT_0: dict[float, float] = {0.0: 1.0}
 REPLACED = ON_SAMPLE, {0.0: 0.9, -1.5: 0.1}
 UP, DOWN = math.e / (1 + math.e), 1 / (1 + math.e)
 Oracle = Outputs | Moved | Range | Mirrored
+DISCRETE: list[tuple[AtomicLoss, Outputs]] = [
+    (
+        ResponseLoss(step=F(1), share=F(1, 2), infinity_mass=TENTH),
+        listed(
+            [(0.1, 0), (0, 0.1), (0.45, 0.45), (0.45 * UP, 0.45 * DOWN), (0.45 * DOWN, 0.45 * UP)]
+        ),
+    ),
+    (DiscreteLaplaceLoss(scale=F(2), sensitivity=3), masses(lambda k: math.exp(-abs(k) / 2), -3)),
+    (DiscreteLaplaceLoss(scale=F(2), sensitivity=4), masses(lambda k: math.exp(-abs(k) / 2), -4)),
+    (StaircaseLoss(epsilon=F(1), gamma=F(1, 2)), staircase(1, 2, 1)),
+]
 PAIRS: list[tuple[PrivacyLoss, Oracle]] = [
+    *DISCRETE,
+    *(
+        (DiscreteSampledLoss(base=base, rate=F(1, 4), added=added), on_sample(pair, added=added))
+        for base, pair in DISCRETE
+        for added in (False, True)
+    ),
+    *(
+        (DiscreteBatchLoss(base=base, rate=F(1, 4)), Mirrored(on_sample(pair)))
+        for base, pair in DISCRETE
+    ),
     (
         FiniteLoss(
             pairs=((F(1, 2), F(1, 4)), (F(3, 8), F(5, 8)), (F(1, 8), F(0)), (F(0), F(1, 8)))
@@ -211,19 +240,11 @@ PAIRS: list[tuple[PrivacyLoss, Oracle]] = [
         listed([(1 / 2, 1 / 4), (1 / 2, 3 / 4)]),
     ),
     (
-        ResponseLoss(step=F(1), share=F(1, 2), infinity_mass=TENTH),
-        listed(
-            [(0.1, 0), (0, 0.1), (0.45, 0.45), (0.45 * UP, 0.45 * DOWN), (0.45 * DOWN, 0.45 * UP)]
-        ),
-    ),
-    (DiscreteLaplaceLoss(scale=F(2), sensitivity=3), masses(lambda k: math.exp(-abs(k) / 2), -3)),
-    (
         DiscreteLaplaceLoss(scale=F(1, 2), sensitivity=1),
         masses(lambda k: math.exp(-abs(k) * 2), -1),
     ),
     (StaircaseLoss(epsilon=F(1), gamma=F(1, 4)), staircase(1, 4, 1)),
     (StaircaseLoss(epsilon=F(1), gamma=F(3, 4)), staircase(1, 4, 3)),
-    (StaircaseLoss(epsilon=F(1), gamma=F(1, 2)), staircase(1, 2, 1)),
     (StaircaseLoss(epsilon=F(1), gamma=F(0)), staircase(1, 1, 0)),
     (
         DiscreteGaussianLoss(sigma_squared=F(7), sensitivity=2),
