@@ -213,7 +213,7 @@ def _from(square: Fraction, table: int, precision: int) -> tuple[arb, ...]:
     end = first + _BLOCK
     beyond = _smoothly(square, end, precision)
     if beyond is None:  # what is left out is relatively less than what the precision tells
-        end += math.ceil(math.sqrt(2 * float(square) * precision + end**2) - end) + 1
+        end = math.isqrt(math.ceil(2 * square * precision) + end**2) + 2
         most = (-(arb(end) ** 2) / (2 * variance)).exp() / (1 - (-end / variance).exp())
         beyond = arb(0).union(most.upper())
     terms = ((-(arb(y) ** 2) / (2 * variance)).exp() for y in range(end - 1, first - 1, -1))

@@ -430,3 +430,17 @@ def test_tails_of_wide_discrete_noise_are_normal(exponent: int, deviations: Frac
         off = abs(found / (mpmath.erfc(z / mpmath.sqrt(2)) / 2) - 1)
         assert off < (z + 1) ** 2 / int(sigma) ** 2 + mpmath.mpf(10) ** -60
         assert own.rad() < own.mid() * arb(2) ** -230
+
+
+@pytest.mark.parametrize("sigma", [1, 10**3, 10**8, 10**20, 10**160])
+@pytest.mark.parametrize("place", [F(1, 10), F(-1, 10), 1, 700])
+def test_tails_of_discrete_gaussian_noise_have_no_end(sigma: int, place: Fraction) -> None:
+    """So far out, too, that doubles hold neither an output nor its square."""
+    loss = DiscreteGaussianLoss(sigma_squared=F(sigma) ** 2, sensitivity=1)
+    own, other = loss.tails(to_arb(place))
+    assert 0 <= other.upper()
+    assert own.lower() <= 1
+    if sigma > 10**3:
+        exact, near = (0, 1e-300) if place > 0 else (1, 1e-12)
+        assert abs(own - exact) < near
+        assert abs(other - exact) < near
