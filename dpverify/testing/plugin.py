@@ -122,6 +122,7 @@ _WORDS = (
     "draws",
     "alpha",
     "time_limit",
+    "brief",
 )
 
 
@@ -144,8 +145,8 @@ class Auditor:
             "violation" for a mechanism that is broken on purpose, which shows that the audit of the
             right one can fail.
         **words
-            Of `dpverify.audit`: epsilon, delta, adjacency, domain, of, attributes, rows, pairs,
-            search, kinds, draws, alpha and time_limit. By default the marker's, then the settings'
+            Of `dpverify.audit`: epsilon, delta, adjacency, domain, of, attributes, rows, many,
+            features, pairs, search, kinds, draws, alpha, time_limit and brief. By default the marker's, then the settings'
             (`dpverify.auditing.settings`).
 
         Returns
