@@ -21,10 +21,12 @@ fuzz: .venv/installed
 nightly: .venv/installed
 	$(BIN)/python -m pytest -n auto
 
-# What the tests of every change reach, and no less than pyproject.toml says.
+# What the tests of every change reach, and no less than pyproject.toml says. Clocks interrupt
+# whatever runs, also the measure while it holds its lock, which would wait for itself.
 coverage: .venv/installed
 	rm -rf out/coverage
-	$(BIN)/coverage run -m pytest -n auto -p no:randomly -m "not nightly"
+	$(BIN)/coverage run -m pytest -n auto -p no:randomly -m "not nightly" \
+		--ignore=tests/auditing/outputs/test_time_limit.py
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
