@@ -146,8 +146,8 @@ class Auditor:
             right one can fail.
         **words
             Of `dpverify.audit`: epsilon, delta, adjacency, domain, of, attributes, rows, many,
-            features, pairs, search, kinds, draws, alpha, time_limit and brief. By default the marker's, then the settings'
-            (`dpverify.auditing.settings`).
+            features, pairs, search, kinds, draws, alpha, time_limit and brief. By default the
+            marker's, then the settings' (`dpverify.auditing.settings`).
 
         Returns
         -------
