@@ -73,6 +73,7 @@ def test_precision_and_bets_draw_next_to_nothing_beside_others() -> None:
     assert "beside" not in alone.findings[0].replay
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("release", [noisy, halved])
 def test_of_two_pairs_that_a_search_leaves_one_is_attacked(release: Release) -> None:
     words: Any = {"draws": 400, "brief": False}

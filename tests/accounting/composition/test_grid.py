@@ -169,6 +169,7 @@ def _direct(sigma: int, rate: float, eps: float, kind: str) -> float:
     return float(own @ above[0][first] - math.exp(eps) * (other @ above[1][first]))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "sigma"), day_and_night(("coin", 10**4), ("batch", 1001)))
 def test_wide_discrete_gaussian_noise_on_samples_is_added_up(kind: str, sigma: int) -> None:
     noise = dpv.DiscreteGaussian(sigma=sigma)
