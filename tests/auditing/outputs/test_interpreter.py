@@ -121,7 +121,7 @@ def test_the_clock_ticks_while_its_signal_is_blocked() -> None:
         while signal.SIGALRM not in signal.sigpending():
             sum(range(1000))
 
-    foreign_code(blocks, blocks, PAIR, 0, (), 0.01)
+    foreign_code(blocks, blocks, PAIR, 0, (), 0.5)  # long enough to block it before it comes
     assert signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
