@@ -444,8 +444,10 @@ class _Direction:
             other = self._cut(delta or Fraction(min(found.upper, 1.0)))
             return None if other is None else ask(other)
 
-        lattice = GridDirection(losses=self.losses)
-        ways: list[Callable[[], Enclosure | None]] = [find, cut, lambda: ask(lattice)]
+        def by_lattice() -> Enclosure:
+            return ask(GridDirection(losses=self.losses))
+
+        ways: list[Callable[[], Enclosure | None]] = [find, cut, by_lattice]
         if delta is not None and self.is_cut_first:
             ways[:2] = [cut, find]
         for way in ways:
