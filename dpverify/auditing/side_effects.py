@@ -126,12 +126,17 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
     return SideEffects(tuple(notes), leak if telling else "", tuple(marks.names))
 
 
-def _program(mechanism: Any) -> Command | None:
-    """The program that it is, if it is one."""
+def _adapted(mechanism: Any) -> Adapted | None:
+    """The function that it is made of, whoever encodes its outputs."""
     while isinstance(mechanism, Encoded):
         mechanism = mechanism.mechanism
-    function = mechanism.function if isinstance(mechanism, Adapted) else None
-    return function if isinstance(function, Command) else None
+    return mechanism if isinstance(mechanism, Adapted) else None
+
+
+def _program(mechanism: Any) -> Command | None:
+    """The program that it is, if it is one."""
+    adapted = _adapted(mechanism)
+    return adapted.function if adapted and isinstance(adapted.function, Command) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +167,8 @@ def made_alike(mechanism: Any, pair: Pair, config: AuditConfig) -> bool:
     DrawError
         If it raises, or what it makes can't be read.
     """
-    while isinstance(mechanism, Encoded):
-        mechanism = mechanism.mechanism
-    table = mechanism.domain if isinstance(mechanism, Adapted) else None
+    adapted = _adapted(mechanism)
+    table = adapted.domain if adapted else None
     reordered = isinstance(mechanism.adjacency, Permutation)
     if not isinstance(table, Table) or not callable(table.make) or reordered:
         return False

@@ -8,6 +8,7 @@ pairs of two different neighbours inside the domain are used.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -55,9 +56,12 @@ def require_candidates(adjacency: Any) -> None:
 
 
 def related(adjacency: Any, *sides: Any) -> bool:
-    """What an adjacency says of two data sets; somebody else's may change what it is given."""
+    """What an adjacency says of two data sets; somebody else's may change what it is given.
+
+    They are copied at once, so that what both hold is one object in the copies, too.
+    """
     own = type(adjacency).__module__.partition(".")[0] == __name__.partition(".")[0]
-    return bool(adjacency.relates(*(sides if own else map(copied, sides))))
+    return bool(adjacency.relates(*(sides if own else copy.deepcopy(sides))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

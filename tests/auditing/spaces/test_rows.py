@@ -11,7 +11,7 @@ import pytest
 
 import dpverify as dpv
 from dpverify.auditing.search import shrunk
-from dpverify.auditing.spaces.base import Space
+from dpverify.auditing.spaces.base import Space, related
 from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.auditing.spaces.rows import Rows
 from dpverify.data.columns import Column
@@ -212,6 +212,21 @@ def test_an_adjacency_that_changes_what_it_compares_changes_no_data(search: bool
     )
     assert told.verdict == "no_violation_found"
     assert [each for each in sides if each not in seen] == []
+
+
+def test_what_two_data_sets_share_is_shared_in_the_copies_that_an_adjacency_compares() -> None:
+    """Rows without an equality of their own are equal where they are the same object."""
+
+    class OneMore:
+        def relates(self, data: Any, neighbour: Any) -> bool:
+            return len(data) == len(neighbour) + 1 and data[: len(neighbour)] == neighbour
+
+    class Person:
+        pass
+
+    people = [Person(), Person()]
+    assert related(OneMore(), people, people[:1])
+    assert not related(OneMore(), people, people[1:])
 
 
 def test_an_adjacency_without_neighbours_there_is_refused() -> None:
