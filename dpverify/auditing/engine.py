@@ -114,9 +114,6 @@ _RELEASES = 6  # for each draw: training ones too, of both sides
 _FAST = 0.001  # seconds of a release, below which several are timed
 _SLOW = 3e-4  # seconds of a release, from which on an audit with a search is brief
 _LISTED = 3  # declarations that are named
-_COUNTING: set[AuditKind] = {"black-box", "trade-off", "precision", "determinism"}
-"""Kinds that look at the same draws; beside them sequential does, too."""
-_TRAINED: set[AuditKind] = {"black-box", "trade-off"}
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
 
@@ -334,14 +331,16 @@ class _Asked:
     def releases(self) -> int:
         """About how many releases the audit makes."""
         each = _RELEASES // 2 if self.config.brief else _RELEASES
-        alone = len(set(self.kinds) - _COUNTING - {"sequential"})
+        alone = len(
+            [kind for kind in self.kinds if kind != "sequential" and not ATTACKS[kind].shares]
+        )
         together = max(len(self.known), 1) if len(self.kinds) > alone else 0
         return each * (alone + together + (self.space is not None)) * self.config.draws
 
     def attacks(self, *, whole: bool) -> list[Attack]:
         """Attacks of the kinds; `whole` says whether all outputs are whole numbers."""
         attacks: list[Attack] = [ATTACKS[kind] for kind in self.kinds]
-        if "sequential" in self.kinds and not _COUNTING.isdisjoint(self.kinds):
+        if "sequential" in self.kinds and any(attack.shares for attack in attacks):
             attacks[self.kinds.index("sequential")] = SequentialAttack(beside=True)
         if self.only_whole:
             audited: list[Attack] = [PrecisionAttack(only_whole=True)] if whole else []
@@ -419,7 +418,7 @@ def _told_apart(
 
     Without a name where there is none, or none of these attacks trains.
     """
-    trained = any(attack.name in _TRAINED for attack in attacks)
+    trained = any(attack.trains for attack in attacks)
     if not target.spare or target.undrawable or not trained:
         return target, ""
     name = kept("telling", lambda: most_telling(target, config).name)

@@ -90,10 +90,9 @@ _ATOMS = frozenset((str, bytes, int, bool, float, type(None), date, datetime))
 
 def _key(value: Any) -> Hashable:
     kind = type(value)  # a search asks for the keys of ten thousand rows, mostly of these types
-    if kind is str:
-        return ("str", value)
-    if kind is int or kind is bool or (kind is float and (value > 0 or value < 0)):
-        return ("number", value)
+    tag = _TAGS.get(kind) if kind is not float or value < 0 or value > 0 else None
+    if tag:
+        return (tag, value)
     if kind is dict:
         return _row_key(value)
     match value:

@@ -138,12 +138,16 @@ class Attack(ABC):
     weight : its part of the level of an audit; 0 where it needs none
     counts_failures : whether a pair that can't be drawn from may tell it something
     everywhere : whether it is made at each pair, also beside a spare one
+    shares : whether it looks at the draws that are counted once for all of these attacks
+    trains : whether it chooses by training draws, which can tell two pairs apart
     """
 
     name: ClassVar[AuditKind]
     weight: ClassVar[float] = 1.0
     counts_failures: ClassVar[bool] = False
     everywhere: ClassVar[bool] = True
+    shares: ClassVar[bool] = False
+    trains: ClassVar[bool] = False
 
     def applies(self, mechanism: Any) -> bool:
         """Whether it can be made of this mechanism."""

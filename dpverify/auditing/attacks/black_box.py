@@ -288,6 +288,8 @@ class BlackBoxAttack(Attack):
     name: ClassVar[AuditKind] = "black-box"
     weight: ClassVar[float] = 36.0
     everywhere: ClassVar[bool] = False
+    shares: ClassVar[bool] = True
+    trains: ClassVar[bool] = True
     unpack: bool = True
 
     def unasked(self, mechanism: Any) -> bool:

@@ -50,6 +50,7 @@ class DeterminismAttack(Attack):
     name: ClassVar[AuditKind] = "determinism"
     counts_failures: ClassVar[bool] = True
     everywhere: ClassVar[bool] = False
+    shares: ClassVar[bool] = True
 
     def run(self, target: Target, config: AuditConfig) -> list[Finding]:
         """Findings on rows (not of a data set), consecutive releases, processes, and each pair.

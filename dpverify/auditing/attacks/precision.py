@@ -124,6 +124,7 @@ class PrecisionAttack(Attack):
     """
 
     name: ClassVar[AuditKind] = "precision"
+    shares: ClassVar[bool] = True
     only_whole: bool = False
 
     def run(self, target: Target, config: AuditConfig) -> list[Finding]:

@@ -173,6 +173,8 @@ class TradeOffAttack(Attack):
 
     name: ClassVar[AuditKind] = "trade-off"
     everywhere: ClassVar[bool] = False
+    shares: ClassVar[bool] = True
+    trains: ClassVar[bool] = True
     unpack: bool = True
 
     def run(self, target: Target, config: AuditConfig) -> list[Finding]:
