@@ -85,12 +85,13 @@ def test_samples_that_are_nearly_normal_without_tails_are_asked_so_first(
 def test_laws_that_are_close_need_no_epsilon(rate: str, times: int) -> None:
     """Distances in total variation add up; of one release it is q(2Φ(μ/2) − 1)."""
     curve = times * dpv.Gaussian(sigma=1).poisson_sampled(rate=rate)
+    assert isinstance(curve, Composed)
     with mp.workdps(40):
         distance = times * mp.mpf(rate) * (2 * mp.ncdf(0.5) - 1)
         if distance < 0.9:
             most = Fraction(str(mp.nstr(distance * (1 + mp.mpf(10) ** -20), 30)))
+            assert curve._is_hardly_seen(most)
             assert curve.epsilon_at(most) == Enclosure(0.0, 0.0)
-    assert isinstance(curve, Composed)
     assert not curve._is_hardly_seen(Fraction(1, 10**30))
 
 
