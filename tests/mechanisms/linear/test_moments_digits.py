@@ -1,19 +1,27 @@
-"""The moments of distances and inner products beside fractions: no digits are lost far from 0."""
+"""The moments of estimators of sketches beside fractions: no digits are lost far from 0."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpverify.data.adjacency import Attribute
+import dpverify as dpv
+from dpverify.data.adjacency import Attribute, L1Ball
 from dpverify.data.domain import Box
-from dpverify_mechanisms.linear.estimators import InnerProduct, SquaredDistance
+from dpverify_check import dpverify_check as second
+from dpverify_mechanisms.linear.estimators import Cosine, InnerProduct, SquaredDistance
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.projections.hadamard import FJLT
-from dpverify_mechanisms.projections.independent import OPORP, RademacherProjection
+from dpverify_mechanisms.projections.independent import (
+    OPORP,
+    GaussianProjection,
+    RademacherProjection,
+)
 from dpverify_mechanisms.projections.sjlt import SJLT
 
 DOMAINS = {
@@ -30,6 +38,21 @@ PROJECTIONS = {
     "fjlt of one value": FJLT(p=1, k=3, seed=1, density=Fraction(1, 2)),
 }
 
+WIDE = Box(low=Fraction(-1), high=Fraction(1))
+FAR = Box(low=Fraction(1000), high=Fraction(10001, 10))
+
+
+def total(*vectors: list[Fraction]) -> Fraction:
+    return sum((np.prod(values) for values in zip(*vectors, strict=True)), Fraction(0))
+
+
+def over_projection(projection: Any, crossed: Fraction, square: Fraction, same: Fraction) -> Any:
+    return (
+        projection.pair_variance * (crossed - 2 * same)
+        + projection.diagonal_variance * same
+        + projection.diagonal_covariance * (square - same)
+    )
+
 
 def exactly(sketch: LinearSketch, record: Any, other: Any) -> dict[type, tuple[Fraction, ...]]:
     """Truth and variance as the estimators' docstring has them, each term as it stands."""
@@ -42,16 +65,6 @@ def exactly(sketch: LinearSketch, record: Any, other: Any) -> dict[type, tuple[F
     )
     z = [a - b for a, b in zip(x, y, strict=True)]
 
-    def drawn(norms: Fraction, product: Fraction, same: Fraction) -> Fraction:
-        return (
-            projection.pair_variance * (norms + product - 2 * same)
-            + projection.diagonal_variance * same
-            + projection.diagonal_covariance * (product - same)
-        )
-
-    def total(*vectors: list[Fraction]) -> Fraction:
-        return sum((np.prod(values) for values in zip(*vectors, strict=True)), Fraction(0))
-
     xy, xx, yy, zz = total(x, y), total(x, x), total(y, y), total(z, z)
     spread, norms, same = v * (xx + yy) + many * v * v, xx * yy, total(x, x, y, y)
     square = xy * xy
@@ -61,8 +74,8 @@ def exactly(sketch: LinearSketch, record: Any, other: Any) -> dict[type, tuple[F
         fourth += 12 * v * zz + many * (2 * w + 6 * v * v)
         squared = apart + (zz + 2 * many * v) ** 2
     return {
-        SquaredDistance: (zz, apart + drawn(squared, squared, fourth)),
-        InnerProduct: (xy, spread + drawn(norms, square, same)),
+        SquaredDistance: (zz, apart + over_projection(projection, 2 * squared, squared, fourth)),
+        InnerProduct: (xy, spread + over_projection(projection, norms + square, square, same)),
     }
 
 
@@ -96,3 +109,84 @@ def test_one_large_attribute_hides_no_others() -> None:
     one = np.array([1e12, 1.0, 2.0])
     expected = 2 * (1e12**2 * 5 + 1 * 4) * 2  # Σ over i ≠ j of 2xᵢ²xⱼ²
     assert projection.form_covariance(one, one, one, one) == pytest.approx(expected, rel=1e-12)
+
+
+def of_cosine(cosine: Cosine, record: Any, other: Any) -> Fraction:
+    """∇gᵀ Cov ∇g of the delta method, by the covariances of the estimators' docstring."""
+    projection, (v, w) = cosine.sketch.projection, map(Fraction, cosine._noise())
+    x, y = (
+        list(map(Fraction, cosine._seen(cosine._gridded(each))[0].tolist()))
+        for each in (record, other)
+    )
+    k, forms = projection.k, ((x, y), (x, x), (y, y))
+    a, b, c = (total(*form) for form in forms)
+    noise = [
+        [v * (b + c) + k * v * v, 2 * v * a, 2 * v * a],
+        [2 * v * a, 4 * v * b + k * (w - v * v), Fraction(0)],
+        [2 * v * a, Fraction(0), 4 * v * c + k * (w - v * v)],
+    ]
+    gradient = Fraction(1), -a / (2 * b), -a / (2 * c)  # times √(bc)
+    found = Fraction(0)
+    for i, j in product(range(3), repeat=2):
+        (p, q), (r, s) = forms[i], forms[j]
+        crossed = total(p, r) * total(q, s) + total(p, s) * total(q, r)
+        square, same = total(p, q) * total(r, s), total(p, q, r, s)
+        drawn = 0 if cosine.realised else over_projection(projection, crossed, square, same)
+        found += gradient[i] * (noise[i][j] + drawn) * gradient[j]
+    return found / (b * c)
+
+
+@pytest.mark.parametrize("realised", [False, True])
+@pytest.mark.parametrize("domain", [WIDE, FAR], ids=["wide", "far from 0"])
+@pytest.mark.parametrize(
+    "projection",
+    [
+        OPORP(p=6, k=4, seed=1),
+        GaussianProjection(p=6, k=3, seed=1),
+        SJLT(p=6, k=4, sparsity=2, seed=1),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_no_digits_of_a_cosine_are_lost_where_records_are_nearly_parallel(
+    projection: Any, domain: Box, realised: bool
+) -> None:
+    sketch = LinearSketch.calibrated(
+        projection,
+        epsilon=50,
+        delta=Fraction(1, 1000),
+        domain=domain,
+        adjacency=L1Ball(radius=Fraction(1, 1000)),
+    )
+    cosine = Cosine(sketch=sketch, realised=realised)
+    rng = np.random.default_rng(3)
+    low, high = float(domain.low), float(domain.high)
+    for _ in range(20):
+        one, other = rng.uniform(low, high, (2, projection.p))
+        near = np.clip(one + rng.uniform(-1e-3, 1e-3, projection.p), low, high)
+        for moved in (other, near, -other if low < 0 else other):
+            exact = float(of_cosine(cosine, one, moved))
+            assert cosine.variance(one, moved) == pytest.approx(exact, rel=1e-8, abs=0)
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_both_checkers_agree_far_from_0(tmp_path: Path) -> None:
+    configuration = {
+        "data": {"domain": {"low": 1000, "high": "1000.1"}},
+        "mechanism": {"name": "dp-rp-g-opt", "k": 4},
+        "privacy": {
+            "epsilon": "0.1",
+            "delta": "0.3",
+            "adjacency": {"kind": "l1-ball", "radius": "3/100"},
+        },
+        "projection": {"seed": 63},
+        "audit": {"draws": 100, "moment_draws": 50},
+    }
+    records = np.random.default_rng(1).uniform(1000, 1000.1, (3, 5))
+    made = dpv.certify(
+        records, tmp_path / "out", configuration=configuration, accept=lambda _: True, workers=1
+    )
+    fields = made.certificate.model_dump(by_alias=True)
+    lines = second.check_fields(fields, made.folder / "sketch.npz")
+    assert [line for line in lines if line.status == "differs"] == []
+    (cosine,) = (e for e in made.certificate.derived.estimators if e.name == "cosine")
+    assert float(cosine.variance) > 0
