@@ -27,7 +27,7 @@ from benchmarks.kept import Kept
 from dpverify.auditing.attacks.table import ATTACKS
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import fitting_delta
-from dpverify.auditing.engine import applicable
+from dpverify.auditing.request import applicable
 from dpverify.auditing.settings import AuditKind
 from dpverify.errors import ParameterError
 from dpverify.estimation import moments

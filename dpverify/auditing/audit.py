@@ -8,10 +8,11 @@ from typing import Any
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.engine import Selection, run
+from dpverify.auditing.engine import run
 from dpverify.auditing.outputs.journal import AuditJournal
 from dpverify.auditing.outputs.time_limit import ending
 from dpverify.auditing.report import Report
+from dpverify.auditing.request import Selection
 from dpverify.auditing.settings import AuditKind, Omittable
 from dpverify.auditing.targets.command import Command
 from dpverify.auditing.targets.encoded import Encoded

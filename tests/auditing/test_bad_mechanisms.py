@@ -209,7 +209,7 @@ def test_a_child_that_comes_back_is_not_the_audits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["determinism", "grey-box"])
 def test_a_later_wait_ends(kind: AuditKind, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_pace", lambda *_: 0.0)  # of as many releases as there is time for
+    monkeypatch.setattr(engine, "pace", lambda *_: 0.0)  # of as many releases as there is time for
     start = time.perf_counter()
     tired = Tired("hangs", released=[LATER - 29])
     report = audit(tired, kinds=[kind], draws=400, workers=1, time_limit=0.1)
@@ -276,7 +276,7 @@ def test_an_audit_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> N
         return float(rng.laplace())
 
     monkeypatch.setattr(AuditConfig, "longest", 1.0)
-    monkeypatch.setattr(engine, "_pace", lambda *_: 1e-5)  # as where nobody else uses the machine
+    monkeypatch.setattr(engine, "pace", lambda *_: 1e-5)  # as where nobody else uses the machine
     report = audit(slow_later, **CLAIM, kinds=["black-box"], draws=400, time_limit=0.05)
     assert report.verdict == "inconclusive"
     assert "slow_later took all the time that an audit may take" in str(report)

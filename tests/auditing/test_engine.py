@@ -310,7 +310,7 @@ def test_a_pair_that_shows_nothing_beyond_the_claim_is_not_shrunk(
 def test_slow_releases_make_a_search_brief(
     monkeypatch: pytest.MonkeyPatch, pace: float, options: dict[str, Any], brief: bool
 ) -> None:
-    monkeypatch.setattr(engine, "_pace", lambda *_: pace)
+    monkeypatch.setattr(engine, "pace", lambda *_: pace)
     report = Called(0.1).audited(**{"kinds": ["black-box"], "draws": 500} | options)
     assert ("brief=True" in report.replay) == brief
     assert report.verdict == "violation"
