@@ -72,7 +72,7 @@ def distance(
     ParameterError
         If the adjacency is not one of numeric records, or doesn't fit the grid.
     """
-    _require_fit(grid, domain, adjacency)
+    _require_fit(projection.p, grid, domain, adjacency)
     match adjacency:
         case Items():
             return _of_items(projection, adjacency.changes, norm)
@@ -92,7 +92,7 @@ def laplace_row(
     The privacy of Laplace noise depends on the whole vector of moves. None where whole records
     change, of which only ℓ1 distances are known, and where such a distance proves more.
     """
-    _require_fit(grid, domain, adjacency)
+    _require_fit(projection.p, grid, domain, adjacency)
     if isinstance(adjacency, Record):
         return None
     moves = grid.moves(adjacency, domain, attributes=projection.p)
@@ -163,9 +163,9 @@ def check_bound(domain: Vectors, adjacency: Adjacency) -> None:
     ParameterError
         Naming the width, which gives the same protection with less noise.
     """
-    if not (isinstance(adjacency, Attribute) and isinstance(domain, Box)):
+    if not (isinstance(adjacency, Attribute) and isinstance(domain, Box | Sets)):
         return
-    width = domain.high - domain.low
+    width = domain.high - domain.low if isinstance(domain, Box) else Fraction(1)
     if adjacency.beta > width:
         raise ParameterError(
             "beta",
@@ -175,10 +175,11 @@ def check_bound(domain: Vectors, adjacency: Adjacency) -> None:
         )
 
 
-def _require_fit(grid: Grid, domain: Vectors, adjacency: Adjacency) -> None:
-    """Refuse combinations for which the bounds of this module aren't proven."""
+def _require_fit(p: int, grid: Grid, domain: Vectors, adjacency: Adjacency) -> None:
+    """Refuse combinations for which the bounds of this module aren't proven, and empty domains."""
     if isinstance(domain, Sets):
         require(grid.step == 1, "step", grid.step, "1 for sets")
+        require(domain.min_size <= p, "min_size", domain.min_size, f"at most p={p}, all items")
     elif isinstance(adjacency, Items):
         raise ParameterError(
             "domain",

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.data.adjacency import Adjacency, Record
+from dpverify.data.adjacency import Adjacency, Attribute, Record
 from dpverify.data.domain import Ball, Box, Sets, Vectors, indicator
 from dpverify.data.grid import Grid
 from dpverify.privacy import Pair
@@ -124,7 +124,8 @@ def _sets(
         first, second = order[:size], order[-size:]
     else:
         order = np.argsort(-sizes, kind="stable")
-        added, taken = _exchange(domain.min_size, min(most, p), p, grid.bound(adjacency))
+        changes = 1 if isinstance(adjacency, Attribute) else grid.bound(adjacency)
+        added, taken = _exchange(domain.min_size, min(most, p), p, changes)
         shared = order[added + taken : added + max(domain.min_size, taken)]
         first = np.concatenate([order[:added], shared])
         second = np.concatenate([order[added : added + taken], shared])

@@ -74,10 +74,11 @@ def least_similar(domain: Sets, adjacency: Items, items: int) -> Pair:
 def searched(hashes: HashFamily, rule: BucketRule, *, domain: Sets, adjacency: Items) -> Pair:
     """Few items that most functions rank low, joined to a set that they rank high."""
     least, most = domain.min_size, domain.max_size or hashes.items
-    added = min(adjacency.changes, min(most, hashes.items) - least)
-    dropped = 0 if added else adjacency.changes // 2
-    added = added or dropped
     ranks = hashes.ranks(np.arange(min(hashes.items, _CANDIDATES + least)))
+    free = len(ranks) - least  # candidates that may join a set
+    added = min(adjacency.changes, most - least, free)
+    dropped = 0 if added else min(adjacency.changes // 2, least, free)
+    added = added or dropped
     order = np.argsort((ranks * 2.0**-64).mean(axis=1), kind="stable")
     found: list[tuple[int, NDArray[Any], NDArray[Any]]] = []
     for first in order[:_STARTS].tolist():

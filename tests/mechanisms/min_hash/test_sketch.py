@@ -23,7 +23,7 @@ from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.baselines import geometric_noise
 from dpverify_mechanisms.baselines.geometric_noise import Geometric, GeometricNoise, _table
-from dpverify_mechanisms.min_hash import hashing
+from dpverify_mechanisms.min_hash import hashing, worst_pairs
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
 from dpverify_mechanisms.min_hash.hashing import KeyedHashes, TabledHashes
 from dpverify_mechanisms.min_hash.levels import PAPER_DELTA, published_differing
@@ -366,6 +366,28 @@ def test_the_farthest_sets_of_a_domain(
     domain: Sets, changes: int, items: int, found: tuple[int, int]
 ) -> None:
     assert farthest_sets(domain, Items(changes=changes), items) == found
+
+
+@pytest.mark.parametrize(
+    ("domain", "changes", "items"),
+    [
+        (Sets(min_size=3, max_size=3), 13, 6),
+        (Sets(min_size=1, max_size=1), 1000, 6),
+        (Sets(min_size=5, max_size=5), 9, 6),
+        (Sets(min_size=1), 20, 40),
+    ],
+)
+def test_more_changes_than_there_are_items_leave_neighbours(
+    domain: Sets, changes: int, items: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worst_pairs, "_CANDIDATES", 4)
+    adjacency = Items(changes=changes)
+    hashes = KeyedHashes(items=items, functions=4, buckets=2, seed=1)
+    rule = BucketResponse(keep=Fraction(3, 4))
+    pair = worst_pairs.searched(hashes, rule, domain=domain, adjacency=adjacency)
+    for record in (pair.record, pair.neighbour):
+        domain.admit(record, attributes=items)
+    assert adjacency.relates(pair.record, pair.neighbour)
 
 
 @pytest.mark.parametrize(
