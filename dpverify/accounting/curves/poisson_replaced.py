@@ -34,14 +34,17 @@ a least value instead of a largest one by convexity (Sion's theorem), where 1 �
 was written by its reverse. It is enough to look at s ≥ 0 where P and Q are each other's mirror
 image: for t > 1/2 the value in (1) falls, and at t ≤ 1/2 the slope of g at 1 − t is at most 1. At q
 = 1 that is the curve of groups of two. What stands in brackets is convex in u = e^{−s}: between
-three points, of which the middle one is lowest, it lies above the two chords, continued.
+three points, of which the middle one is lowest, it lies above the two chords, continued. For losses
+of finitely many values it consists of pieces of lines, and is least where it bends: where s or the
+logarithm of the slope w + αu is such a value, or at an end, at s = 0 or u = 0.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from functools import reduce
+from itertools import accumulate, combinations_with_replacement, pairwise
 
 from attrs import field, frozen
 from flint import arb, ctx
@@ -64,7 +67,7 @@ from dpverify.accounting.curves.poisson_sampled import (
 )
 from dpverify.accounting.losses.base import Losses, TailedLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
-from dpverify.accounting.losses.discrete import FiniteLoss
+from dpverify.accounting.losses.discrete import AtomicLoss, FiniteLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss
 from dpverify.accounting.losses.sampled import ReplacedSampleLoss
 from dpverify.accounting.losses.smooth_samples import SmoothReplacedLoss
@@ -79,6 +82,7 @@ __all__ = ["PoissonReplaced"]
 _PRECISION = 256
 _MOST_EPSILON = 2**500
 _NARROW = 1e-8  # of the place of the least value
+_MOST_VALUES = 64  # of a loss, at which all is tried
 _CHORDS = (1e-7, 1e-5, 1e-3, 1e-1)  # how far apart three points are
 
 
@@ -206,23 +210,31 @@ class PoissonReplaced(PrivacyCurve):
             return None
         return finite_kind(base)(pairs=_replaced_pairs(pairs, self.rate))
 
-    def _slope(self, epsilon: Fraction, s: float) -> arb:
+    def _slope(self, epsilon: Fraction, s: float | arb) -> arb:
         """The slope w + αe^{−s}."""
-        q, log = to_arb(self.rate), to_arb(epsilon)
-        return log.expm1() * (1 - q) / q + (log - arb(s)).exp()
+        return self._rest(epsilon) + (to_arb(epsilon) - arb(s)).exp()
 
-    def _bound(self, epsilon: Fraction, s: float) -> arb:
+    def _rest(self, epsilon: Fraction) -> arb:
+        """The slope where s is infinite, w."""
+        q = to_arb(self.rate)
+        return to_arb(epsilon).expm1() * (1 - q) / q
+
+    def _bound(self, epsilon: Fraction, s: float | arb) -> arb:
         """Encloses what is to be least, at s ≥ 0, times q."""
-        slope = self._slope(epsilon, s)
-        low, high = (self._profile(end) for end in (slope.upper(), slope.lower()))
         rest = (to_arb(epsilon) - arb(s)).exp() * delta_near(self.curve, arb(s))
-        return to_arb(self.rate) * (low.union(high) + rest)
+        return to_arb(self.rate) * (self._profile(self._slope(epsilon, s)) + rest)
 
-    def _profile(self, beta: arb) -> arb:
-        """Encloses D(β) for an exact β."""
-        if beta >= 1:
-            return delta_near(self.curve, beta.log())
-        return 1 - beta + beta * delta_near(self.curve, -beta.log())
+    def _profile(self, slope: arb) -> arb:
+        """Encloses D at a slope of at least 0."""
+
+        def at(beta: arb) -> arb:
+            if beta >= 1:
+                return delta_near(self.curve, beta.log())
+            if not beta > 0:
+                return arb(1)
+            return 1 - beta + beta * delta_near(self.curve, -beta.log())
+
+        return at(slope.upper()).union(at(slope.lower()))
 
     def _place(self, epsilon: Fraction) -> float:
         """About where it is least."""
@@ -236,8 +248,42 @@ class PoissonReplaced(PrivacyCurve):
             most *= 2
         return lowest(bound, 0.0, 2 * most, width=_NARROW * most)
 
+    def _bends(self, epsilon: Fraction) -> list[arb] | None:
+        """Every s ≥ 0 at which what is to be least may bend, where these are few and known."""
+        values = self._values()
+        if values is None:
+            return None
+        rest, scale = self._rest(epsilon), (-to_arb(epsilon)).exp()
+        places = [u for x in values for u in ((-x).exp(), (x.exp() - rest) * scale)]
+        return [arb(0), *((-u.log()).max(arb(0)) for u in places if u > 0 and not u > 1)]
+
+    def _values(self) -> list[arb] | None:
+        """Those of the privacy loss, where they are few and known, and the same in both orders."""
+        try:
+            losses = self.curve.losses()
+        except ParameterError:
+            return None
+        sums = [arb(0)]
+        for loss, count in losses:
+            if not isinstance(loss, AtomicLoss) or loss != loss.reverse():
+                return None
+            values = [value for _, value in loss.atoms()]
+            if len(sums) * math.comb(count + len(values) - 1, count) > _MOST_VALUES:
+                return None
+            many = [sum(each, arb(0)) for each in combinations_with_replacement(values, count)]
+            sums = [one + other for one in sums for other in many]
+        return sums
+
     def _least(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε): a value from above, and the removal's or two chords from below."""
+        with ctx.workprec(_PRECISION):
+            bends = self._bends(epsilon)
+            if bends is not None:
+                end = to_arb(self.rate) * self._profile(self._rest(epsilon))
+                found = Enclosure.of_ball(
+                    reduce(arb.min, (self._bound(epsilon, s) for s in bends), end)
+                )
+                return Enclosure(max(found.lower, 0.0), found.upper)
         s = self._place(epsilon)
         low = amplified_delta(self.curve, self.rate, epsilon).lower
         with ctx.workprec(_PRECISION):

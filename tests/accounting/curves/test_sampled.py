@@ -576,3 +576,29 @@ def test_many_releases_of_discrete_laplace_noise_on_a_sample(times: int) -> None
     )
     assert found.width < 1e-12
     assert found.upper == pytest.approx(exact, rel=1e-7)
+
+
+@pytest.mark.parametrize("delta", ["1e-3", "1e-12"])
+@pytest.mark.parametrize("leak", [0, "0.01"])
+@pytest.mark.parametrize("rate", ["1e-3", "0.5", "0.999"])
+def test_a_replaced_record_of_a_published_point_is_known_closely(
+    rate: str, leak: int | str, delta: str
+) -> None:
+    target = Fraction(delta) + Fraction(leak) * Fraction(rate)
+    sides = Fraction("2.718281828459045"), Fraction("2.718281828459046")  # of e
+    least, most = (
+        dpv.ApproxDP.from_odds(odds, delta=leak)
+        .poisson_sampled(rate=rate, replaced=True)
+        .epsilon_at(target)
+        for odds in sides
+    )
+    curve = dpv.ApproxDP(epsilon=1, delta=leak).poisson_sampled(rate=rate, replaced=True)
+    found = curve.epsilon_at(target)
+    assert least.lower <= found.upper
+    assert found.lower <= most.upper
+    assert found.width <= 1e-13
+
+
+def test_a_replaced_record_hides_beyond_the_largest_loss() -> None:
+    curve = dpv.curves.Staircase(epsilon=1, gamma="0.25").poisson_sampled(rate="0.5", replaced=True)
+    assert curve.delta_at(curve.epsilon_at(0).upper).upper < 1e-60
