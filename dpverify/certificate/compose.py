@@ -162,8 +162,7 @@ def compose(
     ParameterError
         If no composition is proven for the parts, or δ is outside its domain.
     """
-    require(len(parts) >= 2, "certificates", len(parts), "at least two")
-    read = [_read(number, fields) for number, fields in enumerate(parts, start=1)]
+    read = _read_all(parts)
     chosen = sum((part.delta for part in read), Fraction(0)) if delta is None else delta
     target = rational("delta", chosen)
     fields: dict[str, Any] = {
@@ -224,14 +223,14 @@ def check_document(
 
 
 def _recomputed(document: Composition) -> Check:
+    wider = bool(made_with(document.environment))
     try:
-        again = compose(
-            document.parts, delta=Fraction(document.delta), owners_word=document.owners_word
-        )
-    except (DPVerifyError, ValueError, ZeroDivisionError) as error:
+        stated = Fraction(float(document.total.epsilon.upper)) if wider else None
+        again = _total(_read_all(document.parts), document.delta, document.owners_word, stated)
+    except (DPVerifyError, ValueError, OverflowError) as error:
         return Check(name="total", status="differs", detail=str(error), fields=("total",))
-    stored, wider = document.total.model_dump(), bool(made_with(document.environment))
-    wrong, remark = recomputed([("total", stored, again["total"])], wider=wider)
+    both = "total", document.total.model_dump(), again.model_dump()
+    wrong, remark = recomputed([both], wider=wider)
     detail = f"composed again from the parts' exact privacy losses{remark}"
     return Check(name="total", status="differs" if wrong else "agrees", detail=detail, fields=wrong)
 
@@ -253,6 +252,11 @@ class _Release(NamedTuple):
         return self.inputs.delta
 
 
+def _read_all(parts: Sequence[Mapping[str, Any]]) -> list[_Release]:
+    require(len(parts) >= 2, "certificates", len(parts), "at least two")
+    return [_read(number, fields) for number, fields in enumerate(parts, start=1)]
+
+
 def _read(number: int, fields: Mapping[str, Any]) -> _Release:
     if fields.get("schema") == SCHEMA:
         raise CertificateError(
@@ -270,7 +274,10 @@ def _read(number: int, fields: Mapping[str, Any]) -> _Release:
     return _Release(number, certificate.inputs, certificate.release.sha256, guarantee)
 
 
-def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> Total:
+def _total(
+    releases: Sequence[_Release], delta: Fraction, word: OwnersWord, stated: Fraction | None = None
+) -> Total:
+    """The total, with points of its curve as far as its ε reaches, or one that was stated."""
     for first, second in combinations(releases, 2):
         _check_pair(first, second, word)
     parts = [release.guarantee for release in releases]
@@ -282,7 +289,7 @@ def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> T
     epsilon = total.curve.epsilon_at(delta)
     rule = "larger: the privacy loss of these releases is unbounded with at least this probability"
     require(epsilon.upper < math.inf, "delta", delta, rule)
-    largest = Fraction(epsilon.upper)
+    largest = Fraction(epsilon.upper) if stated is None else stated
     return Total(
         protects=word.unit or total.adjacency.unit,
         epsilon=Ends.of(epsilon),
