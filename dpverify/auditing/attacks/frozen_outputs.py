@@ -42,8 +42,8 @@ does. So a sum above the claim, an output that depends on the data although all 
 calls that differ are named with their line; then an event is chosen and counted on fresh draws of
 `release` (`confirm`), whose violation has its level. What these don't confirm is inconclusive:
 smooth sensitivity and sparse vector are right. So is what can't be measured: random numbers that no
-input is added to, generators that were made beforehand. That no violation is found says that the
-calls are covered at the pairs and the outputs that were tried.
+input is added to, generators that were made beforehand, an `ensure_equal` on one side alone. That
+no violation is found says that the calls are covered at the pairs and the outputs that were tried.
 """
 
 from __future__ import annotations
@@ -101,6 +101,9 @@ _DECLARED = 1 / 64  # of the level, for declarations
 _SLACK = 1e-6  # of a declared sensitivity: round-off of norms clipped in single precision
 _SINGLE = 1e-5  # of inputs of single precision, 84 units in their last place
 _EXTREMES = 8  # pairs of a search's first that are tried
+
+_Facts = dict[tuple[int, str], list[tuple[str, str]]]
+"""By calls so far and name, digests of values with their places."""
 
 # How much a pair shows, the most last.
 _COVERED, _OUTSIDE, _ELSEWHERE, _CALLS_DIFFER, _TOO_MUCH, _UNCOVERED, _ONE_SIDE, _BROKEN = range(8)
@@ -192,6 +195,14 @@ class _Run:
     raised: str = ""
     diverged: str = ""
     said: list[str] = field(default_factory=list)
+
+    @property
+    def facts(self) -> _Facts:
+        """What must not depend on the data, as it was said."""
+        facts: _Facts = {}
+        for so_far, name, value, place in self.tape.facts:
+            facts.setdefault((so_far, name), []).append((value, place))
+        return facts
 
     def agrees(self, other: _Run) -> bool:
         """Whether two runs on the same data did the same."""
@@ -311,6 +322,8 @@ def _compared(
     total = composed(calls, losses)
     if total is not None and total.delta_at(allowed).lower > claim.delta_at(allowed).upper:
         return _TOO_MUCH, too_much(calls, losses, allowed)
+    if alone := _said_alone(first.facts, second.facts):
+        return _OUTSIDE, alone
     if first.said != second.said:
         return _OUTSIDE, "what it warns, logs or prints depends on the data"
     return _COVERED, f"{_counted(len(calls))} covered by the claim at what was tried"
@@ -336,6 +349,19 @@ def _counted(count: int) -> str:
 
 def _alone(call: TapedCall) -> str:
     return f"call {call.number}, {call.kind} at {call.place}, is made on one side alone"
+
+
+def _said_alone(own: _Facts, other: _Facts) -> str:
+    """An `ensure_equal` that one run called more often than the other, in words; empty if none."""
+    for facts, others in ((own, other), (other, own)):
+        for (calls, name), said in facts.items():
+            for _, place in said[len(others.get((calls, name), ())) :]:
+                return f"outside the model: {_equal(name)} at {place} is called on one side alone"
+    return ""
+
+
+def _equal(name: str) -> str:
+    return f"ensure_equal({name!r})"
 
 
 def _breach(broken: DeclarationEvidence) -> str:
@@ -366,14 +392,15 @@ def _broken(first: _Run, second: _Run, calls: Calls) -> DeclarationEvidence | No
                 moved=move,
                 allowed=most,
             )
-    compared = len(calls)
-    for one, other in zip(first.tape.facts, second.tape.facts, strict=False):
-        if one[:2] != other[:2] or one[0] > compared:
-            break
-        if one[2] != other[2]:
-            return DeclarationEvidence(
-                declaration=f"ensure_equal({one[1]!r})", place=one[3], moved=1.0, allowed=0.0
-            )
+    for (so_far, name), said in first.facts.items():
+        others = second.facts.get((so_far, name), [])
+        if so_far > len(calls) or len(said) != len(others):
+            continue
+        for (one, place), (other, _) in zip(said, others, strict=True):
+            if one != other:
+                return DeclarationEvidence(
+                    declaration=_equal(name), place=place, moved=1.0, allowed=0.0
+                )
     return None
 
 

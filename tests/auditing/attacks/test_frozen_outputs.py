@@ -407,6 +407,44 @@ def test_what_must_not_depend_on_the_data() -> None:
     assert "given the same outputs so far it differs between the neighbours" in finding.statement
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("name", ["shape", "more"])
+@pytest.mark.parametrize("before", [True, False])
+def test_what_must_not_depend_on_the_data_and_is_said_on_one_side_alone(
+    *, before: bool, name: str, first: int
+) -> None:
+    def branched(rows: Any, rng: Any) -> Any:
+        dpv.ensure_equal("shape", rows.shape)
+        if before and rows[3] > 0.9:
+            dpv.ensure_equal(name, 7)
+        noisy_sum = total(rows) + rng.laplace()
+        if not before and rows[3] > 0.9:
+            dpv.ensure_equal(name, 7)
+        dpv.ensure_equal("columns", 1)
+        return noisy_sum
+
+    sides = (NEAR.record, NEAR.neighbour)
+    pair = Pair(name="near", record=sides[first], neighbour=sides[1 - first])
+    finding = found(branched, pair)
+    assert finding.verdict == "inconclusive"
+    assert f"ensure_equal('{name}')" in finding.statement
+    where = line_of(branched, 3 if before else 6)
+    assert finding.statement.endswith(f"{where} is called on one side alone")
+
+
+def test_what_must_not_depend_on_the_data_is_compared_by_its_name() -> None:
+    def in_order(rows: Any, rng: Any, *, far: float = 0) -> Any:
+        names = ["a", "b"] if rows[3] > 0.9 else ["b", "a"]
+        for name in names:
+            dpv.ensure_equal(name, ord(name) + far * (names[0] == "a"))
+        return total(rows) + rng.laplace()
+
+    assert found(in_order).verdict == "no_violation_found"
+    broken = found(lambda rows, rng: in_order(rows, rng, far=1))
+    assert broken.verdict == "violation"
+    assert "ensure_equal('b')" in broken.statement
+
+
 @pytest.mark.parametrize("say", [warnings.warn, logging.getLogger("x").warning, print])
 def test_side_effects_are_said_and_not_accused(say: Callable[[str], Any]) -> None:
     def saying(rows: Any, rng: Any) -> Any:
