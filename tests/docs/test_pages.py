@@ -35,6 +35,7 @@ from pathlib import Path
 
 import pytest
 
+from dpverify.auditing import search
 from dpverify.cli import _run
 from tests.helpers.paths import ROOT
 
@@ -47,7 +48,7 @@ LONG = {"accounting-subsampling", "auditing-anything", "choosing", "composition"
 """Pages of seconds each, which are run by night alone."""
 PRINTED = ("claims", "planted-bugs")  # `make claims`, `python -m benchmarks.planted`
 QUICK = 'draws = 100\nwithout = ["determinism", "precision-of-doubles"]\n'  # no other processes
-FEW = "from dpverify.auditing import search\n\nsearch.CANDIDATES = 8\n"
+FEW = 8  # pairs to choose from
 ALONE = [f"-pno:{name}" for name in ("cacheprovider", "faulthandler", "randomly", "xdist")]
 KINDS = {"console", "math", "pycon", "python", "toml", "text"}
 _BLOCK = re.compile(
@@ -164,12 +165,13 @@ def run(block: Block, folder: Path, namespace: dict[str, object], *, nightly: bo
             tests.mkdir(exist_ok=True)
             (tests / "test_shown.py").write_text(block.body, encoding="utf-8")
             (tests / "dpverify.toml").write_text("" if nightly else QUICK)
-            (tests / "conftest.py").write_text("" if nightly else FEW)
             words = ["-q", "--rootdir=shown", "shown"]
             if nightly:
                 ran([sys.executable, "-m", "pytest", *words], block.place)
             else:
-                assert pytest.main([*ALONE, *words]) == 0, block.place
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(search, "CANDIDATES", FEW)
+                    assert pytest.main([*ALONE, *words]) == 0, block.place
         case "python":
             exec(compile(block.body, block.place, "exec"), namespace)  # noqa: S102
         case "toml":
@@ -232,6 +234,14 @@ def test_a_false_block_is_found(tmp_path: Path, folder: Path) -> None:
         page.write_text(good.replace(was, wrong))
         with pytest.raises((pytest.fail.Exception, AssertionError)):
             run_page(page, folder, nightly=False)
+
+
+def test_few_pairs_are_for_the_page_alone(tmp_path: Path, folder: Path) -> None:
+    page, usual = tmp_path / "page.md", search.CANDIDATES
+    few = f"def test_few():\n    assert search.CANDIDATES == {FEW}\n"
+    page.write_text(f"```python\nfrom dpverify.auditing import search\n\n\n{few}```\n")
+    run_page(page, folder, nightly=False)
+    assert search.CANDIDATES == usual > FEW
 
 
 def test_headline_numbers() -> None:
