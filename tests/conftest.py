@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from dpverify.auditing import engine, search
 from dpverify.certificate.certify import CERTIFICATE, certify
@@ -35,8 +38,14 @@ settings.register_profile("every change", deadline=None, derandomize=True, max_e
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose Hypothesis' examples by what is run."""
+    """Choose Hypothesis' examples by what is run.
+
+    By day no constants of our sources are among them: each process would read all modules for them,
+    and examples would hang on which are loaded.
+    """
     settings.load_profile("every change" if by_day(config) else "nightly")
+    if by_day(config):
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def by_day(config: pytest.Config) -> bool:
@@ -44,10 +53,23 @@ def by_day(config: pytest.Config) -> bool:
     return bool(config.getoption("markexpr") == "not nightly")
 
 
-def pytest_collection_finish() -> None:
-    """What was collected stays until the end: no collection of garbage has to look at it again."""
-    gc.collect()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """What is collected stays until the end: no collection of garbage looks at it.
+
+    Of two workers one imports the tests from their end: each half is rewritten by one of them.
+    """
+    gc.disable()
+    if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+        root = session.config.rootpath
+        tests = (path for arg in session.config.args for path in (root / arg).rglob("test_*.py"))
+        for path in sorted(tests, reverse=True):
+            with suppress(Exception, pytest.skip.Exception):  # collecting it will say why
+                import_module(".".join(path.relative_to(root).with_suffix("").parts))
+    collected = yield
     gc.freeze()
+    gc.enable()
+    return collected
 
 
 CONFIGURATION = """
