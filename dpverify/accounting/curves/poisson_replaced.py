@@ -248,14 +248,18 @@ class PoissonReplaced(PrivacyCurve):
             most *= 2
         return lowest(bound, 0.0, 2 * most, width=_NARROW * most)
 
-    def _bends(self, epsilon: Fraction) -> list[arb] | None:
-        """Every s ≥ 0 at which what is to be least may bend, where these are few and known."""
+    def _bends(self, epsilon: Fraction) -> tuple[list[arb], arb] | None:
+        """Every s ≥ 0 at which what is to be least may bend, where these are few and known.
+
+        And a largest u of the places of which it isn't decided whether u is above 0.
+        """
         values = self._values()
         if values is None:
             return None
         rest, scale = self._rest(epsilon), (-to_arb(epsilon)).exp()
         places = [u for x in values for u in ((-x).exp(), (x.exp() - rest) * scale)]
-        return [arb(0), *((-u.log()).max(arb(0)) for u in places if u > 0 and not u > 1)]
+        bends = [arb(0), *((-u.log()).max(arb(0)) for u in places if u > 0 and not u > 1)]
+        return bends, reduce(arb.max, (u.upper() for u in places if not u > 0), arb(0))
 
     def _values(self) -> list[arb] | None:
         """Those of the privacy loss, where they are few and known, and the same in both orders."""
@@ -277,13 +281,14 @@ class PoissonReplaced(PrivacyCurve):
     def _least(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε): a value from above, and the removal's or two chords from below."""
         with ctx.workprec(_PRECISION):
-            bends = self._bends(epsilon)
-            if bends is not None:
-                end = to_arb(self.rate) * self._profile(self._rest(epsilon))
-                found = Enclosure.of_ball(
-                    reduce(arb.min, (self._bound(epsilon, s) for s in bends), end)
-                )
-                return Enclosure(max(found.lower, 0.0), found.upper)
+            found = self._bends(epsilon)
+            if found is not None:
+                bends, most = found
+                above = to_arb(epsilon).exp() * arb(0).union(most)
+                end = to_arb(self.rate) * (self._profile(self._rest(epsilon) + above) + above)
+                least = reduce(arb.min, (self._bound(epsilon, s) for s in bends), end)
+                value = Enclosure.of_ball(least)
+                return Enclosure(max(value.lower, 0.0), value.upper)
         s = self._place(epsilon)
         low = amplified_delta(self.curve, self.rate, epsilon).lower
         with ctx.workprec(_PRECISION):
@@ -294,8 +299,8 @@ class PoissonReplaced(PrivacyCurve):
                     ((-arb(place)).exp(), self._bound(epsilon, place)) for place in places
                 )
                 if y > at and z > at:
-                    least = at - ((y - at) * (w - v) / (v - u)).max((z - at) * (v - u) / (w - v))
-                    low = max(low, Enclosure.of_ball(least).lower)
+                    below = at - ((y - at) * (w - v) / (v - u)).max((z - at) * (v - u) / (w - v))
+                    low = max(low, Enclosure.of_ball(below).lower)
                     break
             return Enclosure(low, min(Enclosure.of_ball(at).upper, 1.0))
 
