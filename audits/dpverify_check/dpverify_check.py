@@ -3383,14 +3383,13 @@ class SignSketch(Mechanism):
             mean = sum(agree) / k
             return mean, mean, spread / k**2
         if of == "cosine":
-
-            def wave(frequency: int) -> float:
-                unit = frequency * math.pi / (k * kept**2)
-                turned = math.prod(1 - p + p * cmath.exp(-1j * unit) for p in agree)
-                return (cmath.exp(1j * (frequency * math.pi / 2 + k * unit / 2)) * turned).real
-
-            variance = max((1 + wave(2)) / 2 - wave(1) ** 2, 0.0)
-            return math.cos(math.pi * (1 - truth)), wave(1), variance
+            unit = math.pi / (k * kept**2)
+            turned = math.prod(1 - p + p * cmath.exp(-1j * unit) for p in agree)
+            mean = (cmath.exp(1j * (math.pi / 2 + k * unit / 2)) * turned).real
+            half = math.cos if mean < 0 else math.sin
+            least = math.pi / 2 * (1 - 1 / kept**2)
+            squares = [2 * half((unit * differ + least) / 2) ** 2 for differ in range(k + 1)]
+            return math.cos(math.pi * (1 - truth)), mean, _spread(agree[0], squares)
         variance = spread / (k**2 * kept**4)
         if of == "angle":
             truth, variance = math.pi * (1 - truth), math.pi**2 * variance
@@ -3404,6 +3403,21 @@ class SignSketch(Mechanism):
             level = min(-(-abs(value) // divisor), last) if last > 1 else min(abs(value), 1)
             found.append(((value > 0) - (value < 0)) * (1 - 2 * (self.flips[level] / COIN)))
         return found
+
+
+def _spread(agree: float, values: Sequence[float]) -> float:
+    """Variance of the value of how many of so many bits differ, each with the same probability."""
+    k, odds = len(values) - 1, (1 - agree) / agree
+    mode = min(int((k + 1) * (1 - agree)), k)
+    shares = [1.0] * (k + 1)  # as multiples of the largest
+    for place in range(mode, k):
+        shares[place + 1] = shares[place] * ((k - place) / (place + 1) * odds)
+    for place in range(mode, 0, -1):
+        shares[place - 1] = shares[place] / ((k + 1 - place) / place * odds)
+    total = math.fsum(shares)
+    mean = math.fsum(map(mul, shares, values)) / total
+    squares = [(value - mean) ** 2 for value in values]
+    return math.fsum(map(mul, shares, squares)) / total
 
 
 def _angle(x: Synthetic, y: Synthetic) -> float:

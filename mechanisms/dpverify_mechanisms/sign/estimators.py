@@ -45,6 +45,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -191,7 +192,8 @@ class SignCosine(SignCollision):
     """Cosine of two records: the cosine of the estimated angle, which is biased.
 
     No delta method is needed: the angle is α·(number of agreeing bits) + a constant, so the mean of
-    its cosine and of its cosine squared are values of the characteristic function.
+    its cosine is a value of the characteristic function. The variance is a sum over that number,
+    in which no terms cancel: that of 1 − cos or, where the angle is obtuse, of 1 + cos.
     """
 
     name: ClassVar[str] = "cosine"
@@ -206,20 +208,32 @@ class SignCosine(SignCollision):
 
     def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
         """E cos, exactly."""
-        return self._wave(record, other, 1)
+        p = self._probabilities(record, other)
+        unit = math.pi / (self._k * self.sketch.retained() ** 2)
+        turned: Any = np.prod(1 - p + p * np.exp(-1j * unit))
+        return float((np.exp(1j * (math.pi / 2 + self._k * unit / 2)) * turned).real)
 
     def variance(self, record: ArrayLike, other: ArrayLike) -> float:
-        """½(1 + E cos 2·) − (E cos)², exactly."""
-        mean = self._wave(record, other, 1)
-        return max((1 + self._wave(record, other, 2)) / 2 - mean**2, 0.0)
+        """Var cos, exactly."""
+        p, counts = np.unique(self._probabilities(record, other), return_counts=True)
+        law = reduce(np.convolve, map(_binomial, counts.tolist(), p.tolist()))
+        kept = self.sketch.retained() ** 2
+        flips = math.pi / (self._k * kept) * np.arange(self._k, -1, -1)
+        halves = (flips + math.pi / 2 * (1 - 1 / kept)) / 2
+        obtuse = self.expectation(record, other) < 0
+        squares = 2 * (np.cos(halves) if obtuse else np.sin(halves)) ** 2
+        return float(law @ (squares - law @ squares) ** 2)
 
-    def _wave(self, record: ArrayLike, other: ArrayLike, frequency: int) -> float:
-        """E cos(frequency × estimated angle)."""
-        p = self._probabilities(record, other)
-        unit = frequency * math.pi / (self._k * self.sketch.retained() ** 2)
-        turned: Any = np.prod(1 - p + p * np.exp(-1j * unit))
-        start = frequency * math.pi / 2 + self._k * unit / 2
-        return float((np.exp(1j * start) * turned).real)
+
+def _binomial(count: int, p: float) -> NDArray[np.float64]:
+    """Probabilities of 0 to `count`, for p in (0, 1), by their ratios from the likeliest on."""
+    number = np.arange(1, count + 1)
+    ratios = (count + 1 - number) / number * (p / (1 - p))
+    mode = min(int((count + 1) * p), count)
+    law = np.concatenate(
+        [np.cumprod(1 / ratios[:mode][::-1])[::-1], [1.0], np.cumprod(ratios[mode:])]
+    )
+    return np.asarray(law / law.sum())
 
 
 def agreement_errors(sketch: RandomizedSigns, pairs: Sequence[RecordPair], draws: int) -> Errors:

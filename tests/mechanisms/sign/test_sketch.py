@@ -513,6 +513,26 @@ def test_moments_over_the_draw() -> None:
     assert angle.variance(x, y) == pytest.approx(paper / k)
 
 
+@pytest.mark.parametrize("opposite", [False, True])
+@pytest.mark.parametrize("odds", [10**4, 10**9])
+def test_the_cosines_variance_keeps_its_digits(odds: int, opposite: bool) -> None:
+    """Of parallel records, of whose many bits few are flipped; a sum over all with 60 digits."""
+    k = 300
+    epsilon = k * Fraction(round(8 * math.log(odds)), 8)
+    sketch = SignSketch.calibrated(
+        GaussianProjection(p=2, k=k, seed=3), **TARGET | {"epsilon": epsilon}
+    )
+    with mp.workdps(60):
+        flip = mp.mpf(sketch.rule.flips[1]) / 2**64  # type: ignore[attr-defined]
+        differ, kept = 2 * flip * (1 - flip), (1 - 2 * flip) ** 2
+        shares = [mp.binomial(k, n) * differ**n * (1 - differ) ** (k - n) for n in range(k + 1)]
+        values = [mp.cos(mp.pi * (0.5 + (mp.mpf(n) / k - 0.5) / kept)) for n in range(k + 1)]
+        due = float(mp.fdot(shares, [v * v for v in values]) - mp.fdot(shares, values) ** 2)
+    x = np.ones(2)
+    cosine = SignCosine(sketch=sketch, realised=False)
+    assert cosine.variance(x, -x if opposite else x) == pytest.approx(due, rel=1e-6, abs=0)
+
+
 def test_estimates_broadcast(sketch: SignSketch) -> None:
     x = np.stack([pair.record[0] for pair in sketch.probes(ReplayableWords(1))[:5]])
     released = sketch.release(x, rng=ReplayableWords(2))
