@@ -46,7 +46,7 @@ from dpverify.data.adjacency import Edge, Row
 from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Ball, Graphs, dense, uniform
 from dpverify.data.grid import Grid
-from dpverify.enclosure import Real, enclose, rational, to_arb
+from dpverify.enclosure import Real, enclose, exact_string, rational, to_arb
 from dpverify.errors import NumericalError, RecordsError, require
 from dpverify.guarantee import Guarantee
 from dpverify.numbers import count, to_count, to_positive_rational, to_rational
@@ -226,6 +226,10 @@ class CovarianceSketch(SecretRows):
 
     def __attrs_post_init__(self) -> None:
         require(self.sketch_rows >= 4, "sketch_rows", self.sketch_rows, "at least 4")
+        radius = exact_string(self.domain.radius)
+        rule = f"smaller, or a coarser fraction, beside a radius of {radius}"
+        hint = "Its entries have to fit 62 bits: a larger epsilon needs less of it."
+        require(self._largest_entry(1) < LARGEST_ENTRY, "w_squared", self.w_squared, rule, hint)
 
     @classmethod
     def calibrated(
@@ -276,19 +280,25 @@ class CovarianceSketch(SecretRows):
         """
         grid = _row_grid(self.domain)
         lift = self.w_squared / grid.step**2
-        scale, reach = lift.denominator, grid.check_reach(self.domain)
+        scale = lift.denominator
         gram = np.zeros((self.p, self.p), dtype=np.int64)
         rows = 0
         for x in row_blocks(admitted_blocks(records, self.domain, attributes=self.p)):
             steps = grid.round(dense(x))
             rows += len(steps)
-            fits = rows * reach**2 * scale + lift.numerator < LARGEST_ENTRY
+            fits = self._largest_entry(rows) < LARGEST_ENTRY
             require(fits, "records", rows, "fewer rows")
             # Exact: values below 2¹⁸ in blocks of 2¹⁰ rows sum to less than 2⁴⁶.
             gram += (steps.T @ steps).astype(np.int64)
         matrix = gram * scale
         matrix[np.diag_indices(self.p)] += lift.numerator
         return matrix, grid.step**2 / scale
+
+    def _largest_entry(self, rows: int) -> int:
+        """Bound on the integer covariance of so many rows."""
+        grid = _row_grid(self.domain)
+        lift = self.w_squared / grid.step**2
+        return rows * grid.check_reach(self.domain) ** 2 * lift.denominator + lift.numerator
 
     def query(self, query: ArrayLike) -> NDArray[np.float64]:
         """The direction itself."""

@@ -240,8 +240,8 @@ def test_covariances_refuse_what_64_bits_cannot_hold() -> None:
     assert matrix[0, 0] == 2**60 + 7
     with pytest.raises(ParameterError, match="rows"):
         big.covariance(np.repeat(row, 4, axis=0))
-    with pytest.raises(ParameterError, match="rows"):
-        evolve(big, w_squared=Fraction(7, 2**25)).covariance(row)
+    with pytest.raises(ParameterError, match="w_squared"):
+        evolve(big, w_squared=Fraction(7, 2**25))
 
 
 # Planted bugs: what the audit must refute, and the correct twin that it must not.
@@ -366,3 +366,14 @@ def test_published_points_are_conservative(rows: int) -> None:
     ):
         point = sketch.published(delta)
         assert sketch.privacy().delta_at(point.epsilon_bound().upper).upper <= delta
+
+
+@pytest.mark.parametrize(
+    ("w_squared", "radius"),
+    [(Fraction(10**12), 2), (Fraction(1, 7**20), 2), (Fraction(1000), Fraction(1, 10**9))],
+)
+def test_a_lift_that_no_release_could_hold_is_refused_when_it_is_made(
+    w_squared: Fraction, radius: Any
+) -> None:
+    with pytest.raises(ParameterError, match=r"w_squared=.* smaller, or a coarser fraction"):
+        CovarianceSketch(p=2, sketch_rows=8, w_squared=w_squared, domain=Ball(radius))
