@@ -149,7 +149,11 @@ class Rows(Space):
         if any(column.missing for column in columns):
             blank = {n: None if c.missing else c.values[0] for n, c in self.columns.items()}
             for size in sizes:
-                yield f"{size} rows of missing values", self.of_rows([self._row(blank)] * size)
+                missing = [self._row(blank)] * size
+                yield f"{size} rows of missing values", self.of_rows(missing)
+                if size > 1:  # which may be filled by the row before them
+                    after = [ends[min(1, len(ends) - 1)], *missing[1:]]
+                    yield f"{size} rows, of missing values after the first", self.of_rows(after)
         yield from self._full()
         yield from self._paired()
 

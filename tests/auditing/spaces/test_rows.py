@@ -366,3 +366,19 @@ def test_one_row_is_known_among_missing_ones() -> None:
         for pair in pairs
         for known in [[row["x"] for row in pair.neighbour if row["x"] is not None]]
     )
+
+
+@pytest.mark.parametrize("filled", ["forward", "backward"])
+def test_a_row_that_comes_fills_those_that_lack_a_value(filled: str) -> None:
+    """The known one before the missing, or behind them, moves the sum by far more than itself."""
+
+    def total(data: Any) -> float:
+        last, filled_sum = 0.0, 0.0
+        for row in data if filled == "forward" else data[::-1]:
+            last = last if row["x"] is None else row["x"]
+            filled_sum += last
+        return filled_sum
+
+    column = {"x": dpv.Reals(0, 10, missing=True)}
+    pairs = rows(dpv.AddRemove(), columns=column).extremes(40)
+    assert max(abs(total(pair.record) - total(pair.neighbour)) for pair in pairs) > 25
