@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from dpverify._json import each_once
 from dpverify.auditing.audit import audit as run_audit
 from dpverify.auditing.outputs.foreign import display_name
 from dpverify.auditing.outputs.journal import AuditJournal
@@ -53,7 +54,8 @@ _ADJACENCIES = {"add-remove": AddRemove, "replace": Replace}
 _FORMATS = {"text": text, "json": json, "junit": junit}
 _CLAIMED = """
     from fractions import Fraction
-    from dpverify.accounting.curves.approximate_dp import ApproxDP
+    from dpverify._json import each_once
+from dpverify.accounting.curves.approximate_dp import ApproxDP
     from dpverify.data.adjacency import Attribute
     from dpverify.auditing.targets.functions import adapt
 
@@ -339,22 +341,33 @@ def _claimed(
         return {}
     if epsilon is None or adjacency is None or pairs is None:
         raise ConfigurationError(f"{' and '.join(missing)} are missing for what isn't a mechanism.")
-    named = []
-    for number, line in enumerate(pairs.read_text().splitlines(), start=1):
-        try:
-            held = parse(line)
-            sides = {side: held[side] for side in ("record", "neighbour")}
-            named.append(Pair(name=str(held.get("name", f"line {number}")), **sides))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            rule = '{"name": …, "record": …, "neighbour": …}'
-            raise ConfigurationError(f"{pairs}, line {number}, isn't {rule}: {error}.") from None
     return {
         "epsilon": exact_number("epsilon", epsilon),
         "adjacency": _ADJACENCIES[adjacency](),
         "of": "dataset",
-        "pairs": named,
+        "pairs": _read(pairs),
         "many": many,
     }
+
+
+def _read(file: Path) -> list[Pair]:
+    """Pairs, each from a line of JSON."""
+    try:
+        lines = file.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file} can't be read: {error}.") from None
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            held = parse(line, object_pairs_hook=each_once)
+            sides = {side: held.pop(side) for side in ("record", "neighbour")}
+            pairs.append(Pair(name=str(held.pop("name", f"line {number}")), **sides))
+            if held:
+                raise ValueError(f"it has {next(iter(held))!r}")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            rule = '{"name": …, "record": …, "neighbour": …}'
+            raise ConfigurationError(f"{file}, line {number}, isn't {rule}: {error}.") from None
+    return pairs
 
 
 def _called(target: str, *, seeded: bool, many: bool) -> Any:

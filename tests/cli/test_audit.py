@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dpverify.cli import _run
+from dpverify.cli.audit import _read
 from tests.helpers.paths import ROOT
 from tests.helpers.profiles import day_and_night
 
@@ -187,6 +188,37 @@ def test_pairs_that_are_none(
     monkeypatch.chdir(tmp_path)
     assert _run(["audit", "python -V", *words, "--pairs", "pairs.jsonl"]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b'{"record": ["\xff"], "neighbour": []}', "can't be read: 'utf-8'"),
+        (b'{"record": ' + b"[" * 50_000, "line 1, isn't"),
+        (b'{"record": [], "neighbour": [1], "neighbour": [2]}', "the same key twice"),
+        (b'{"record": [], "neighbour": [{"a": 1, "a": 2}]}', "the same key twice"),
+        (b'{"record": [], "neighbour": [1], "delta": 0}', "it has 'delta'"),
+        (b'{"record": [], "neighbour": [1]}\n\n', "line 2, isn't"),
+    ],
+)
+def test_pairs_that_cannot_be_read(
+    content: bytes, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_bytes(content)
+    words = ["--epsilon", "1", "--adjacency", "add-remove", "--pairs", str(pairs)]
+    assert _run(["audit", "python -V", *words]) == 2
+    said = capsys.readouterr().err
+    assert f"dpverify: {pairs}" in said
+    assert says in said
+
+
+def test_pairs_are_of_any_text(tmp_path: Path) -> None:
+    """Of what JSON writes as it stands, Python takes some for the end of a line."""
+    pairs, texts = tmp_path / "pairs.jsonl", ["\u2028", "\u0085", "é"]
+    lines = [json.dumps({"record": [], "neighbour": [t]}, ensure_ascii=False) for t in texts]
+    pairs.write_bytes("".join(f"{line}\r\n" for line in lines).encode("utf-8-sig"))
+    assert [pair.neighbour for pair in _read(pairs)] == [[text] for text in texts]
 
 
 @pytest.mark.parametrize("target", ["no-such-suite", "no_such_module:THING", ":THING"])
