@@ -1,56 +1,24 @@
-"""Fixtures that several suites share: one small certified release, made once."""
+"""How tests are collected; what they share is in `tests.helpers.fixtures`."""
 
 from __future__ import annotations
 
 import gc
-import json
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator
 from contextlib import suppress
-from fractions import Fraction
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+
+import pytest
 
 # One thread for linear algebra: each core has a process of its own already, and threads that wait
 # for a core spin. It is read when numpy is first loaded; what tests start inherits it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import numpy as np
-import pytest
-from hypothesis import settings
-from hypothesis.internal.conjecture import providers
-
-from dpverify.auditing import engine, search
-from dpverify.certificate.certify import CERTIFICATE, certify
-from dpverify.certificate.configuration import load_configuration
-from dpverify.certificate.report import plots
-from dpverify.certificate.schema import Certificate
-from dpverify.data.adjacency import Attribute
-from dpverify.data.domain import Box
-from dpverify_mechanisms.linear.sketch import LinearSketch
-from dpverify_mechanisms.projections.independent import OPORP
-
-# Two slow cores must not turn a property into a flaky deadline. What runs with every change has the
-# same 10 examples every time, where a test asks for no other number; the nightly run 100 others.
-settings.register_profile("nightly", deadline=None)
-settings.register_profile("every change", deadline=None, derandomize=True, max_examples=10)
-
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose Hypothesis' examples by what is run.
-
-    By day no constants of our sources are among them: each process would read all modules for them,
-    and examples would hang on which are loaded.
-    """
-    settings.load_profile("every change" if by_day(config) else "nightly")
-    if by_day(config):
-        providers._get_local_constants = lambda: providers._local_constants
-
-
-def by_day(config: pytest.Config) -> bool:
-    """Whether this is what runs with every change."""
-    return bool(config.getoption("markexpr") == "not nightly")
+    """Load what tests share where they run: not in the process that hands them out to others."""
+    if hasattr(config, "workerinput") or config.getoption("dist", "no") == "no":
+        config.pluginmanager.import_plugin("tests.helpers.fixtures")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -70,105 +38,3 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     gc.freeze()
     gc.enable()
     return collected
-
-
-CONFIGURATION = """
-[data]
-path = "records.npy"
-domain = { low = 0, high = 1 }
-[mechanism]
-name = "dp-oporp"
-k = 4
-[privacy]
-epsilon = 2
-delta = 1e-3
-adjacency = { kind = "attribute", beta = 0.5 }
-[projection]
-seed = 11
-[audit]
-alpha = 0.05
-draws = 200
-moment_draws = 50
-seed = 5
-"""
-
-
-Figures = dict[tuple[object, ...], str]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def figures() -> Iterator[Figures]:
-    """Figures, each drawn once from the same numbers: they are most of the time of a report."""
-    drawn: Figures = {}
-
-    def once(draw: Callable[[Certificate], str]) -> Callable[[Certificate], str]:
-        def kept(certificate: Certificate) -> str:
-            numbers = certificate.model_dump_json(include={"inputs", "evidence", "derived"})
-            key = (draw, plots._drawn, numbers)
-            if key not in drawn:
-                drawn[key] = draw(certificate)
-            return drawn[key]
-
-        return kept
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("privacy_plot", "roc_plot", "distance_plot", "size_plot"):
-            patch.setattr(plots, name, once(getattr(plots, name)))
-        yield drawn
-
-
-@pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For what is said beside them: drawing takes most of the time."""
-    monkeypatch.setattr(plots, "_drawn", lambda *_: "<svg></svg>")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def unhurried() -> Iterator[None]:
-    """No audit is brief because the machine is busy: what is compared must not hang on a clock."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_SLOW", 20 * engine._SLOW)
-        yield
-
-
-@pytest.fixture(scope="module")
-def few_candidates(pytestconfig: pytest.Config) -> Iterator[None]:
-    """By day, for what a search is only a part of: it takes most of the time of a small audit."""
-    with pytest.MonkeyPatch.context() as patch:
-        if by_day(pytestconfig):
-            patch.setattr(search, "CANDIDATES", 8)
-        yield
-
-
-@pytest.fixture(scope="session")
-def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a configuration and its records, and an output made from them."""
-    folder = tmp_path_factory.mktemp("workplace")
-    (folder / "release.toml").write_text(CONFIGURATION)
-    np.save(folder / "records.npy", np.random.default_rng(3).random((7, 18)))
-    configuration = load_configuration(folder / "release.toml")
-    certify(configuration, folder / "out", base=folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def certificate(workplace: Path) -> dict[str, Any]:
-    """The certificate of that output, as JSON."""
-    fields: dict[str, Any] = json.loads((workplace / "out" / CERTIFICATE).read_text())
-    return fields
-
-
-@pytest.fixture(scope="session")
-def small_sketch() -> Callable[..., LinearSketch]:
-    """Makes a calibrated OPORP sketch of 12 attributes to 4 values."""
-
-    def make(epsilon: Fraction = Fraction(2), delta: Fraction = Fraction(1, 1000)) -> LinearSketch:
-        return LinearSketch.calibrated(
-            OPORP(p=12, k=4, seed=1),
-            epsilon=epsilon,
-            delta=delta,
-            domain=Box(low=Fraction(0), high=Fraction(1)),
-            adjacency=Attribute(beta=Fraction(1)),
-        )
-
-    return make

@@ -22,7 +22,7 @@ from dpverify.cli.output import emit_json, emit_table, say
 from dpverify.errors import ConfigurationError
 from dpverify.visible import escaped, hidden, raised
 from dpverify_check import dpverify_check as second
-from tests.conftest import CONFIGURATION
+from tests.helpers.fixtures import CONFIGURATION
 
 HIDDEN = ["\x1b", "\x00", "\r", "\b", "\x7f", "\x9b", "\u202e", "\u2066", "\u200b", "\u2028"]
 HIDDEN += ["\ufeff", "\u00ad", "\ud800", "\U000e0041"]

@@ -167,7 +167,6 @@ def test_what_always_raises_is_not_drawn_from_for_long(asked: dict[str, Any]) ->
     assert len(calls) < 5_000
 
 
-@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.parametrize("fits", day_and_night(lambda v: v == 0, lambda v: v > 0.9))
 def test_what_raises_at_most_data_sets_is_audited(fits: Callable[[float], bool]) -> None:
     def picky(data: Any, rng: Any) -> float:

@@ -14,8 +14,6 @@ from dpverify.data.columns import Integers
 from dpverify.data.table import Table
 from dpverify.privacy import Pair
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 DRAWS = 2000
 PAIR = Pair(name="one more", record=[{"n": 1}], neighbour=[{"n": 1}, {"n": 1}])
 PEOPLE = Table({"n": Integers(0, 1)}, rows=(0, 4))

@@ -34,8 +34,6 @@ from dpverify.privacy import Mechanism, Pair
 from dpverify_audits.planted.min_hash import drawn
 from tests.helpers.attacks import evidence_of, finding_of
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 UNIT = Attribute(beta=Fraction(1))
 EIGHT = Box(low=Fraction(0), high=Fraction(8))
 DELTA = Fraction(1, 1000)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -36,6 +36,9 @@ from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 from dpverify_audits.planted import SUITE
 from dpverify_audits.planted.releases import Counts, Reports
+from tests.helpers.profiles import examples
+
+pytestmark = pytest.mark.usefixtures("all_candidates")
 
 UNIT = Attribute(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
@@ -82,7 +85,7 @@ def test_there_may_be_fewer_than_asked_for() -> None:
     assert sorted(pair.record.item() for pair in pairs) == [0.0, 1.0]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(case=st.sampled_from(CASES), seed=st.integers(0, 1000))
 def test_a_shrink_without_conditions_ends_at_a_simplest_pair(
     case: tuple[Adjacency, Domain | None, int], seed: int

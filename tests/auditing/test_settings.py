@@ -16,8 +16,6 @@ from dpverify.auditing.settings import DEFAULTS, PROFILES, VARIABLE, Source, set
 from dpverify.cli import _run
 from dpverify.errors import ConfigurationError, did_you_mean
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 pytest_plugins = ["pytester"]
 NOTHING = Source("command line", {})
 

@@ -26,8 +26,6 @@ from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from tests.helpers.profiles import day_and_night
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 Function = Callable[[NDArray[np.float64], np.random.Generator], Any]
 HUGE = 2**60
 

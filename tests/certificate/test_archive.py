@@ -30,7 +30,7 @@ from dpverify.certificate.manifest import read_array
 from dpverify.certificate.open_release import open_release
 from dpverify.data.atomic_files import sha256_file
 from dpverify.errors import CertificateError, RecordsError
-from tests.conftest import CONFIGURATION
+from tests.helpers.fixtures import CONFIGURATION
 from tests.helpers.profiles import day_and_night, thinned
 
 HIDDEN = b"record 17 = John"

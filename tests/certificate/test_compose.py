@@ -36,8 +36,8 @@ from dpverify.enclosure import Enclosure, Real
 from dpverify.errors import CertificateError, ParameterError, place
 from dpverify.guarantee import PrivacyCurve
 from tests.certificate.test_checks import changed, leaves
-from tests.conftest import CONFIGURATION
 from tests.helpers.command_line import run
+from tests.helpers.fixtures import CONFIGURATION
 
 SIGNS: dict[str, Any] = {
     "mechanism": "dp-signrp-rr",

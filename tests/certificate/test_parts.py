@@ -39,7 +39,7 @@ from dpverify.data.loading import open_records
 from dpverify.data.records import Table
 from dpverify.errors import CertificateError, OutputError, RecordsError
 from dpverify_mechanisms.linear.sketch import LinearSketch
-from tests.conftest import CONFIGURATION
+from tests.helpers.fixtures import CONFIGURATION
 
 SIZES = (5, 9, 6)
 Values = NDArray[np.float64]

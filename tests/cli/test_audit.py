@@ -18,8 +18,6 @@ from dpverify.cli.audit import _read
 from tests.helpers.paths import ROOT
 from tests.helpers.profiles import day_and_night
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 MODULE = """
 import os
 from fractions import Fraction

@@ -14,8 +14,8 @@ import pytest
 import dpverify as dpv
 from dpverify.certificate import certify as certifying
 from dpverify.errors import OutputError
-from tests.conftest import CONFIGURATION
 from tests.helpers.command_line import result, run
+from tests.helpers.fixtures import CONFIGURATION
 
 
 @pytest.fixture

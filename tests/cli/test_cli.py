@@ -16,8 +16,8 @@ import pytest
 from dpverify import __version__
 from dpverify.certificate.certify import certify as certify_in_python
 from dpverify.certificate.verify import verify as verify_in_python
-from tests.conftest import CONFIGURATION
 from tests.helpers.command_line import result, run
+from tests.helpers.fixtures import CONFIGURATION
 
 OUTPUTS = ["certificate.json", "report.html", "sketch.npz"]
 

@@ -19,6 +19,8 @@ from dpverify.auditing.settings import VARIABLE
 from dpverify.cli import _run
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.usefixtures("all_candidates")  # of which reports speak
+
 pytest_plugins = ["pytester"]
 
 FOLDER = ROOT / "tests" / "snapshots"

@@ -39,6 +39,8 @@ from dpverify.auditing import search
 from dpverify.cli import _run
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.usefixtures("own_figures")
+
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").glob("*.md")),

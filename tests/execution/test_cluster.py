@@ -47,8 +47,8 @@ from dpverify.ledger.statements import judge_all, known_statements
 from dpverify.privacy import Mechanism
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.sketch import LinearSketch
-from tests.conftest import CONFIGURATION
 from tests.helpers.attacks import counted
+from tests.helpers.fixtures import CONFIGURATION
 from tests.helpers.paths import ROOT
 from tests.helpers.textbook import SUBJECTS
 

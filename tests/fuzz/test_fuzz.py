@@ -33,9 +33,9 @@ from dpverify.certificate.sign import add_signature, check_signatures, envelope_
 from dpverify.data.loading import load_records, open_records, shape_of
 from dpverify.data.records import Table
 from dpverify.errors import DPVerifyError
-from tests.conftest import CONFIGURATION
 from tests.fuzz.mutations import HTML, bytes_of, json_of, npy, npz, toml_of
 from tests.fuzz.surfaces import Surface, probe
+from tests.helpers.fixtures import CONFIGURATION
 
 Make = Callable[[Path, Path], Surface]
 RECORDS = np.random.default_rng(3).random((7, 18))

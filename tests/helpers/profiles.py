@@ -7,8 +7,15 @@ from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
-__all__ = ["crossed", "day_and_night", "sampled", "thinned"]
+__all__ = ["crossed", "day_and_night", "examples", "sampled", "thinned"]
+
+
+def examples(night: int, day: int | None = None) -> settings:
+    """So many examples of a property by night; by day fewer, or a third and at least ten."""
+    by_day = settings.get_current_profile_name() == "every change"
+    return settings(max_examples=(day or max(10, night // 3)) if by_day else night)
 
 
 def day_and_night(day: Any, *night: Any) -> list[Any]:

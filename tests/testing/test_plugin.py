@@ -7,8 +7,6 @@ import re
 import pytest
 import scipy.sparse  # noqa: F401  # what a run within this one loads is forgotten, and loads once alone
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 pytest_plugins = ["pytester"]
 
 HEADER = """

@@ -31,7 +31,7 @@ from dpverify.errors import DrawError, ParameterError
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 from tests.helpers.attacks import finding_of
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import crossed, day_and_night
 from tests.helpers.textbook import SUBJECTS, Laplace, measured
 
 LAPLACE, RESPONSE, HALVED, BITS = SUBJECTS
@@ -354,8 +354,7 @@ def test_outputs_that_came_again_are_counted_one_by_one(
     assert score(other).tolist() == expected
 
 
-@pytest.mark.parametrize("draws", [100, 1000])
-@pytest.mark.parametrize("brief", [False, True])
+@pytest.mark.parametrize(("draws", "brief"), crossed([100, 1000], [False, True]))
 def test_the_pair_that_tells_more_is_the_one_attacked(draws: int, brief: bool) -> None:
     """Also where neither refutes the claim; one at which releases fail is kept, and reported."""
 

@@ -601,7 +601,7 @@ def test_round_off_of_single_precision_is_no_broken_declaration(scale: float, ve
 
     rows = np.random.default_rng(3).normal(scale=5, size=(20, 3))
     moves = set()
-    for row in np.random.default_rng(4).normal(scale=5, size=(6, 3)):
+    for row in np.random.default_rng(4).normal(scale=5, size=(3, 3)):
         short = Pair(name="p", record=rows, neighbour=np.vstack([rows, row]))
         one = found(clipped, short, delta=1e-5)
         assert one.verdict == verdict

@@ -38,7 +38,7 @@ from dpverify_mechanisms.min_hash.sketch import MinHash
 from dpverify_mechanisms.sign.sketch import SignSketch
 from tests.helpers.attacks import counted, evidence_of, finding_of
 from tests.helpers.claims import LEVEL, THOUSANDTH, Sketch
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import crossed, day_and_night
 from tests.helpers.textbook import Normal
 
 CHUNK = 60
@@ -303,8 +303,7 @@ OVER_THE_DRAW: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("name", OVER_THE_DRAW)
+@pytest.mark.parametrize(("side", "name"), crossed([0, 1], OVER_THE_DRAW))
 def test_data_that_are_admitted_once_have_the_same_scores(
     monkeypatch: pytest.MonkeyPatch, name: str, side: int
 ) -> None:

@@ -21,8 +21,6 @@ from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.privacy import Pair
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 Function = Callable[[NDArray[np.float64], np.random.Generator], Any]
 
 PAIR = Pair(name="even or odd", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))

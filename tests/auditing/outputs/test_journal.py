@@ -36,8 +36,6 @@ from dpverify.errors import ConfigurationError, OutputError, ParameterError
 from dpverify.privacy import Mechanism, Pair
 from tests.helpers.profiles import day_and_night
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 UNIT = Attribute(beta=Fraction(1))
 # search, trials, telling, grey-box, determinism, precision, black-box, trade-off, sequential
 STEPS = 10  # pace, search, trials, the more telling of two pairs, and 6 kinds

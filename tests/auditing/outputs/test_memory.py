@@ -23,8 +23,6 @@ from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.privacy import Pair
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 PAIR = Pair(name="0 and 1", record=np.zeros(1), neighbour=np.ones(1))
 ANSWERS: dict[bytes, float] = {}
 

@@ -9,14 +9,14 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dpverify.auditing.statistics import two_sample_binomial
 from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines, epsilon_limit
 from dpverify.errors import ParameterError
-from tests.helpers.profiles import crossed
+from tests.helpers.profiles import crossed, examples
 
 ALPHA = 0.05
 
@@ -112,7 +112,7 @@ def test_limits_rise_with_hits_and_fall_with_false_hits() -> None:
     assert np.all(np.diff(table, axis=1) <= 0.01 * (1 + table[:, :-1]))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.integers(1, 300),
     st.integers(1, 300),
@@ -134,7 +134,7 @@ def test_bound_is_the_probability_of_the_region(
     assert bound <= inside * (1 + 1e-9) + 1e-15
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     st.integers(20, 400),
     st.floats(0.2, 1),

@@ -43,7 +43,7 @@ def program(body: str, **declared: bool) -> Command:
 
 def audited(command: Any, **words: Any) -> dpv.Report:
     settings: dict[str, Any] = {"epsilon": 1, "adjacency": Rows(), "pairs": [PAIR], "workers": 1}
-    return dpv.audit(command, **settings | {"kinds": ["black-box"], "draws": 200} | words)
+    return dpv.audit(command, **settings | {"kinds": ["black-box"], "draws": 120} | words)
 
 
 def children() -> set[str]:

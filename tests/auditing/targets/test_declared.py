@@ -33,8 +33,6 @@ from dpverify.privacy import Exhaustive, Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 from tests.helpers.profiles import thinned
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
-
 UNIT = Attribute(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
 CLAIM = ApproxDP(epsilon=Fraction(1))
@@ -48,7 +46,7 @@ def of(function: Any, **options: Any) -> Any:
 
 def audited(mechanism: Mechanism, **options: Any) -> Report:
     kinds: Any = ["black-box"]
-    return run.audit(mechanism, **{"draws": 500, "seed": 1, "workers": 1, "kinds": kinds} | options)
+    return run.audit(mechanism, **{"draws": 250, "seed": 1, "workers": 1, "kinds": kinds} | options)
 
 
 def mean(data: Any, rng: np.random.Generator) -> float:

@@ -33,7 +33,7 @@ class Rows:
 
 def audited(subject: Any, **words: Any) -> dpv.Report:
     settings: dict[str, Any] = {"epsilon": 1, "adjacency": Rows(), "pairs": [PAIR], "workers": 1}
-    return dpv.audit(subject, **settings | {"kinds": ["black-box"], "draws": 300} | words)
+    return dpv.audit(subject, **settings | {"kinds": ["black-box"], "draws": 150} | words)
 
 
 class Mean:

@@ -22,6 +22,8 @@ from dpverify.certificate.schema import Certificate
 from dpverify.certificate.sign import add_signature, check_signatures, envelope_beside, statement
 from tests.helpers.profiles import thinned
 
+pytestmark = pytest.mark.usefixtures("own_figures")
+
 Edit = Callable[[str], str]
 EDITS: dict[str, tuple[str, Edit]] = {
     "another epsilon": ("text", lambda page: page.replace("ε = 2", "ε = 0.01")),
@@ -112,7 +114,7 @@ def test_without_the_extra_the_report_is_inconclusive(
 
 
 @pytest.mark.parametrize(
-    ("program", "figures", "text"),
+    ("program", "drawing", "text"),
     thinned(
         [
             ("matplotlib", "not_checked", "differs"),
@@ -127,7 +129,7 @@ def test_without_the_extra_the_report_is_inconclusive(
     ),
 )
 def test_what_other_versions_may_draw_otherwise_is_not_called_different(
-    certificate: dict[str, Any], folder: Path, program: str, figures: str, text: str
+    certificate: dict[str, Any], folder: Path, program: str, drawing: str, text: str
 ) -> None:
     fields = copy.deepcopy(certificate)
     fields["environment"]["versions"][program] = "0.0.1"
@@ -135,7 +137,7 @@ def test_what_other_versions_may_draw_otherwise_is_not_called_different(
     page = render(Certificate.model_validate(fields))
     for edit, status in (
         (str, "agrees"),
-        (EDITS["a line in a figure"][1], figures),
+        (EDITS["a line in a figure"][1], drawing),
         (EDITS["another epsilon"][1], text),
     ):
         (folder / REPORT).write_text(edit(page), encoding="utf-8")
