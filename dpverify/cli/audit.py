@@ -54,8 +54,7 @@ _ADJACENCIES = {"add-remove": AddRemove, "replace": Replace}
 _FORMATS = {"text": text, "json": json, "junit": junit}
 _CLAIMED = """
     from fractions import Fraction
-    from dpverify._json import each_once
-from dpverify.accounting.curves.approximate_dp import ApproxDP
+    from dpverify.accounting.curves.approximate_dp import ApproxDP
     from dpverify.data.adjacency import Attribute
     from dpverify.auditing.targets.functions import adapt
 
