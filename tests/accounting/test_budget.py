@@ -454,6 +454,19 @@ def test_targets_beyond_doubles(composition: Any, epsilon: str, delta: str) -> N
     assert 0 < budget.odometer < 10**200
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "slack"),
+    crossed(["1e-200", "1/3", "700"], ["0.9", "0.999999"], ["0", "1e-7"]),
+)
+@pytest.mark.parametrize("composition", ["gaussian", "zcdp"])
+def test_limits_are_proven_up_to_a_delta_of_1(
+    composition: Any, epsilon: str, delta: str, slack: str
+) -> None:
+    goal = {"epsilon": epsilon, "delta": delta, "slack": slack}
+    budget = dpv.Budget(composition=composition, **goal)
+    assert budget.verify() == budget.head
+
+
 @pytest.mark.parametrize("composition", FILTERS)
 def test_limits_beyond_the_theorem_are_noticed(
     composition: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

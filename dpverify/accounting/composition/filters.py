@@ -185,8 +185,11 @@ class _LossFilter(Filter):
         return limits["delta"] == self.slack < self.delta and 0 < amount <= 100 * _LARGEST
 
     def proves(self, limits: Cost) -> bool:
-        leak = Enclosure.of_exact(self.delta - limits["delta"]).lower
-        return self._delta_at(limits[self.resource]).upper <= leak
+        share, limit = self.delta - limits["delta"], limits[self.resource]
+        if self._delta_at(limit).upper <= Enclosure.of_exact(share).lower:
+            return True
+        # Next to 1 a δ has fewer digits than the limit, whose own search is a proof as well.
+        return share > 0 and limit <= self._limit(share)
 
     def odometer(self, spent: Cost, limits: Cost) -> Fraction:
         """The least bound of those at orders 1 + λ·2^{k/2}, with λ the best one at the limit."""
