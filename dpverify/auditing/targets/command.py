@@ -49,6 +49,7 @@ __all__ = ["Command"]
 _TOLD = 500  # characters of what it said on its standard error, from the end
 _LONGEST = 1 << 26  # bytes of a line
 _READ = 1 << 16
+_SETTLED = 0.1  # seconds after its first answer in which another line may come
 _LOOK = 0.1  # seconds between two looks at the clock, while it doesn't answer
 _GRACE = 1.0  # seconds
 _NAMED = 40  # characters of an argument that messages repeat
@@ -138,6 +139,9 @@ class Command:
         try:
             process.write(line.encode())
             answers = [process.answer() for _ in range(int(more[0]) if self.many else 1)]
+            if not process.heeded:  # its first line may be a greeting
+                process.silent(_SETTLED)
+                process.heeded = True
         except BaseException as error:
             said = process.end()
             self._forget()
@@ -205,7 +209,7 @@ class _Process:
                 self.selector = opened.enter_context(selectors.DefaultSelector())
                 self.selector.register(self.output, selectors.EVENT_READ)
             held = opened.pop_all()
-        self.errors, self.heard = errors, 0
+        self.errors, self.heard, self.heeded = errors, 0, False
         self.finalizer = weakref.finalize(self, _ended, self.process, errors, held, os.getpid())
 
     @property
@@ -216,12 +220,21 @@ class _Process:
 
     def write(self, line: bytes) -> None:
         """Send a request."""
-        if self.buffer:
-            raise _Failure("wrote a line that no request asked for: " + _shown(self.buffer))
+        self.silent()
         assert self.process.stdin is not None  # noqa: S101 - for the type checker
         view = memoryview(line)
         while view:
             view = view[self.process.stdin.write(view) :]
+
+    def silent(self, seconds: float = 0.0) -> None:
+        """Refuse what it writes within so many seconds, which no request asked for.
+
+        Taken for an answer, each later one would be that of the request before.
+        """
+        if not self.buffer and self.selector is not None and self.selector.select(seconds):
+            self.buffer += os.read(self.output.fileno(), _READ)
+        if self.buffer:
+            raise _Failure("wrote a line that no request asked for: " + _shown(self.buffer))
 
     def answer(self) -> Any:
         """Its next line, read."""

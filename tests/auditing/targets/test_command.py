@@ -99,6 +99,15 @@ def test_what_goes_wrong_is_inconclusive_with_its_standard_error(name: str) -> N
     assert children() == before
 
 
+def test_a_greeting_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each answer would be that of the request before, as often as not of the other side."""
+    settled = "dpverify.auditing.targets.command._SETTLED"
+    monkeypatch.setattr(settled, 60.0)  # of which none is waited for
+    greeting = Command([sys.executable, "-c", f"print(0, flush=True)\n{READ}{SUM}"])
+    with pytest.raises(DrawError, match="wrote a line that no request asked for"):
+        greeting([[1.0]])
+
+
 @pytest.mark.parametrize(
     ("numeral", "said"),
     [
