@@ -13,6 +13,8 @@ import pytest
 import dpverify as dpv
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.usefixtures("all_candidates")  # of which examples speak
+
 
 def test_every_name_is_loaded_from_where_type_checkers_see_it() -> None:
     tree = ast.parse((ROOT / "dpverify" / "__init__.py").read_text(encoding="utf-8"))

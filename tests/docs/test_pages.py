@@ -39,7 +39,7 @@ from dpverify.auditing import search
 from dpverify.cli import _run
 from tests.helpers.paths import ROOT
 
-pytestmark = pytest.mark.usefixtures("own_figures")
+pytestmark = pytest.mark.usefixtures("own_figures", "all_candidates")
 
 PAGES = [
     *sorted(ROOT.glob("*.md")),
