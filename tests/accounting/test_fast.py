@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting import delta_gaussian, sigma_gaussian
 from dpverify.accounting.fast import delta_gaussian_array
 from dpverify.errors import ParameterError
+from tests.helpers.profiles import examples
 
 MOST = 1e-13
 log_epsilon = st.floats(-8, 4)
@@ -25,7 +26,7 @@ def error(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
     return outside / max(proven.lower, 1e-300)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(log_epsilon, st.floats(-4, 8), st.floats(-3, 3))
 def test_the_error_is_small_anywhere(
     log_eps: float, log_sigma: float, log_sensitivity: float
@@ -33,7 +34,7 @@ def test_the_error_is_small_anywhere(
     assert error(10**log_eps, 10**log_sigma, 10**log_sensitivity) <= MOST
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(log_epsilon, st.floats(-299, -0.4))
 def test_at_a_delta_that_is_neither_0_nor_1(log_eps: float, log_delta: float) -> None:
     sigma = sigma_gaussian(10**log_eps, 10**log_delta).upper

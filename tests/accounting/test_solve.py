@@ -7,13 +7,14 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
 from dpverify.accounting.solve import brentq, falling_root, largest_argument
 from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError
+from tests.helpers.profiles import examples
 
 RISING: list[Callable[[float, float], float]] = [
     lambda x, shift: x**3 - shift,
@@ -25,7 +26,7 @@ RISING: list[Callable[[float, float], float]] = [
 
 
 @pytest.mark.parametrize("function", RISING)
-@settings(max_examples=30)
+@examples(30)
 @given(
     shift=st.floats(0.01, 2.9),
     low=st.floats(-10, -3),

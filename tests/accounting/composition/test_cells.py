@@ -17,6 +17,7 @@ from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.errors import NumericalError
+from tests.helpers.profiles import crossed
 
 F = Fraction
 NORMAL, LAPLACE = GaussianLoss(mu_squared=F(1)), LaplaceLoss(shift=F(3, 2))
@@ -47,8 +48,7 @@ def excess(law: Law, epsilon: float) -> float:
     return float(law.weights @ np.maximum(-np.expm1(epsilon - law.places * UNIT), 0))
 
 
-@pytest.mark.parametrize("log_tail", [-40.0, -2.0])
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize(("log_tail", "loss"), crossed([-40.0, -2.0], LOSSES), ids=str)
 def test_one_law_dominates_and_one_is_dominated(loss: TailedLoss, log_tail: float) -> None:
     """Also where much of the loss lies beyond all cells; nothing is far off where little does."""
     with ctx.workprec(128):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting.composition.curve import Composed, _Direction, _direction
@@ -29,6 +29,7 @@ from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.enclosure import Enclosure, SquareRoot
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
+from tests.helpers.profiles import examples
 
 F = Fraction
 GAUSS = GaussianLoss(mu_squared=F(1, 4))
@@ -113,7 +114,7 @@ def test_one_release_on_a_sample_is_no_inversion(base: PrivacyCurve) -> None:
         assert (whole.method, several.method) == ("one sample", "inversion")
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(parts=st.one_of(names, smooth.map(lambda found: [*found, "gauss", "gauss"])), data=st.data())
 def test_order_and_grouping_have_no_influence(parts: list[str], data: st.DataObject) -> None:
     parts = [*parts, "coin"]
@@ -122,7 +123,7 @@ def test_order_and_grouping_have_no_influence(parts: list[str], data: st.DataObj
     assert hash(curve(*parts)) == hash(curve(*shuffled))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     parts=st.one_of(names, smooth.map(lambda found: [*found, "gauss", "gauss"])),
     more=st.sampled_from(["coin", "finite", "pure", "leak"]),
@@ -143,7 +144,7 @@ def test_curves_fall_are_convex_and_rise_with_each_loss(
     assert above(two.delta_at(middle), found[1])
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(
     parts=st.one_of(names, smooth.map(lambda found: [*found, "gauss", "gauss"])),
     epsilon=st.fractions(F(1, 50), 2, max_denominator=50),

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpverify as dpv
@@ -28,6 +28,7 @@ from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
 from dpverify.enclosure import to_arb
+from tests.helpers.profiles import day_and_night, examples
 
 F = Fraction
 LINE = Line(c=2.0, b=6.0, period=40.0, threshold=-40.0, most_nodes=0, most_work=0)
@@ -118,7 +119,7 @@ def exact_transform(c: float, h: float, share: float, *, above: bool) -> mpmath.
         return h * turn * ((1 - mpmath.mpf(share)) * values + slopes / (2j * mpmath.pi))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     c=st.floats(0.3, 8),
     beyond=st.floats(0.2, 8),
@@ -224,10 +225,11 @@ def test_sixty_small_losses() -> None:
     assert found.width < 2e-8
 
 
-def test_sixty_different_scales() -> None:
+@pytest.mark.parametrize("scales", day_and_night(30, 60))
+def test_many_different_scales(scales: int) -> None:
     """As narrow as ε is asked for, in both directions of the search."""
-    losses: Losses = tuple((LaplaceLoss(shift=F(1, 3 + k)), 1) for k in range(60))
-    curve = dpv.compose(*(dpv.Laplace(scale=3 + k) for k in range(60)))
+    losses: Losses = tuple((LaplaceLoss(shift=F(1, 3 + k)), 1) for k in range(scales))
+    curve = dpv.compose(*(dpv.Laplace(scale=3 + k) for k in range(scales)))
     assert curve.losses() == tuple(sorted(losses, key=repr))
     found = curve.epsilon_at(F(1, 10**6))
     assert 0 < found.width <= 2e-9 * found.upper

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import acb, arb, ctx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting.composition._enumeration import Enumeration
@@ -25,6 +25,7 @@ from dpverify.accounting.losses.base import Log, Transforms
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.enclosure import to_arb
+from tests.helpers.profiles import examples
 
 F = Fraction
 LINE = Line(c=2.0, b=6.0, period=40.0, threshold=-40.0, most_nodes=1 << 18, most_work=10**7)
@@ -36,7 +37,7 @@ BITS: Transforms = (
 EPSILONS = (F(0), F(1, 3), F(1), F(5, 2))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     c=st.floats(0.3, 8),
     beyond=st.floats(0.2, 8),

@@ -10,12 +10,13 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpverify as dpv
 from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.errors import ParameterError
+from tests.helpers.profiles import examples
 
 laws = (
     st.lists(st.integers(0, 9), min_size=3, max_size=3)
@@ -49,7 +50,7 @@ def enumerated(p: list[Fraction], q: list[Fraction], epsilon: Fraction, times: i
         return max(found)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(laws, laws, epsilons, st.integers(1, 3))
 def test_it_is_the_enumerated_one(
     p: list[Fraction], q: list[Fraction], epsilon: Fraction, times: int

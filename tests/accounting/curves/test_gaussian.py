@@ -16,7 +16,7 @@ import mpmath
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dpverify.accounting.curves import gaussian
@@ -29,8 +29,9 @@ from dpverify.accounting.curves.gaussian import (
 from dpverify.enclosure import Enclosure, SquareRoot, enclose, rational, to_arb
 from dpverify.errors import NumericalError, ParameterError
 from tests.helpers.gaussian_oracle import delta_fault, epsilon_fault, sigma_fault
+from tests.helpers.profiles import examples
 
-moderate = settings(max_examples=100, deadline=None)
+moderate = examples(100)
 
 
 def powers_of_ten(low: float, high: float) -> st.SearchStrategy[float]:

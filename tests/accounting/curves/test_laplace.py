@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting.curves import laplace
@@ -24,7 +24,7 @@ from dpverify.accounting.noise_variances import noise_variances
 from dpverify.enclosure import Enclosure, SquareRoot
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import day_and_night, examples
 
 SIZES = st.integers(-30, 30).map(lambda n: Fraction(n, 10))
 VECTORS = st.lists(SIZES, min_size=3, max_size=3)
@@ -119,7 +119,7 @@ def test_hundreds_of_equal_shifts_are_exact() -> None:
 
 
 @given(VECTORS, VECTORS, EPSILONS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_negative_log_of_one_minus_delta_is_convex(
     v: list[Fraction], w: list[Fraction], epsilon: Fraction
 ) -> None:
@@ -136,7 +136,7 @@ def test_delta_itself_is_not_convex() -> None:
 
 
 @given(VECTORS, st.integers(0, 2), st.integers(1, 20), EPSILONS, st.integers(0, 30))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_delta_rises_in_every_shift_and_falls_in_epsilon(
     v: list[Fraction], index: int, more: int, epsilon: Fraction, step: int
 ) -> None:
@@ -147,7 +147,7 @@ def test_delta_rises_in_every_shift_and_falls_in_epsilon(
 
 
 @given(st.lists(VECTORS, min_size=1, max_size=4), EPSILONS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_majorant_is_above_every_row(rows: list[list[Fraction]], epsilon: Fraction) -> None:
     above = majorant(np.array([[int(10 * x) for x in row] for row in rows], dtype=np.int64))
     assert all(x >= y >= 0 for x, y in pairwise(above))

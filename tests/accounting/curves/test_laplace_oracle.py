@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import pytest
 from flint import arb, fmpz_poly
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting.curves import _laplace_halves, _laplace_lattice, laplace
@@ -19,7 +19,7 @@ from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.enclosure import enclose, to_arb
 from dpverify.errors import NumericalError
-from tests.helpers.profiles import crossed
+from tests.helpers.profiles import crossed, examples
 
 EPSILONS = [Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(9, 10), Fraction(2), Fraction(3)]
 MANY = ((Fraction(1, 7), 4), (Fraction(3, 10), 2), (Fraction(11, 13), 1), (Fraction(1, 50), 3))
@@ -106,7 +106,7 @@ def test_a_curve_without_the_atom_on_the_far_side_would_be_noticed(
 
 
 @given(KINDS, st.integers(0, 2**15 - 2), st.booleans())
-@settings(max_examples=30)
+@examples(30)
 def test_subsets_in_halves_are_those_one_by_one(
     kinds: dict[Fraction, int], number: int, at_a_sum: bool
 ) -> None:

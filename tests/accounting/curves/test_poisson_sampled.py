@@ -20,7 +20,7 @@ from dpverify.accounting.composition.curve import Composed, _Sums
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.errors import ParameterError
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import crossed, day_and_night
 from tests.helpers.sampling_oracle import beside_noise, one_release, two_releases
 
 CELLS = list(
@@ -307,8 +307,9 @@ def test_a_group_on_a_sample_is_refused_with_the_way_out(replaced: bool) -> None
             several.sampled_without_replacement(size=1, out_of=10)
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(
+    ("times", "rate"), crossed([1, 2], [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
+)
 def test_the_group_of_a_sample_is_a_bound_where_each_record_has_a_coin(
     rate: Fraction, times: int
 ) -> None:

@@ -41,7 +41,7 @@ from dpverify.accounting.losses.smooth_samples import (
 )
 from dpverify.enclosure import SquareRoot, to_arb
 from dpverify.errors import NumericalError, ParameterError
-from tests.helpers.profiles import day_and_night, thinned
+from tests.helpers.profiles import day_and_night, examples, thinned
 
 F = Fraction
 LAWS: list[TransformedLoss] = [
@@ -88,6 +88,7 @@ def test_a_loss_reversed_twice_is_itself(law: TransformedLoss) -> None:
 
 
 @pytest.mark.parametrize("law", thinned(LAWS, 3), ids=repr)
+@examples(100, day=4)
 @given(
     c=st.floats(0.01, 3), y=st.floats(1e-3, 1e5), beyond=st.floats(1, 100, allow_subnormal=False)
 )

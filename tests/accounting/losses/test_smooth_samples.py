@@ -24,7 +24,7 @@ from dpverify.accounting.losses.smooth_samples import (
     SmoothSampledLoss,
 )
 from dpverify.errors import NumericalError
-from tests.helpers.profiles import day_and_night, thinned
+from tests.helpers.profiles import day_and_night, examples, thinned
 
 F = Fraction
 
@@ -116,6 +116,7 @@ BASES = [LAPLACE, BoundedRangeLoss(epsilon=F(2)), GaussianLoss(mu_squared=F(1))]
 
 
 @pytest.mark.parametrize("base", thinned(BASES, 2), ids=str)
+@examples(100, day=4)
 @given(rate=st.fractions(F(1, 1000), F(99, 100), max_denominator=1000), c=st.floats(0.01, 20))
 def test_moments_lie_between_those_of_cells_of_tails(
     base: LaplaceLoss, rate: Fraction, c: float

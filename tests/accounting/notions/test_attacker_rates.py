@@ -14,6 +14,7 @@ from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import RandomizedResponse
 from dpverify.accounting.notions.attacker_rates import _both_ends, attacker_bound, trade_off
 from dpverify.errors import ParameterError
+from tests.helpers.profiles import examples
 
 RATES = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000))
 
@@ -28,7 +29,7 @@ def gaussian_trade_off(mu_squared: Fraction, rate: Fraction) -> mpmath.mpf:
         return mpmath.ncdf(mu + quantile)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=30), RATES)
 def test_gaussian_bound_is_the_exact_trade_off(mu_squared: Fraction, rate: Fraction) -> None:
     found = attacker_bound(Gaussian.from_mu_squared(mu_squared), rate)
@@ -38,7 +39,7 @@ def test_gaussian_bound_is_the_exact_trade_off(mu_squared: Fraction, rate: Fract
     assert upper - exact <= 1e-12  # and not loose
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.fractions(min_value=Fraction(501, 1000), max_value=Fraction(999, 1000)), RATES)
 def test_one_bit_of_randomized_response(keep: Fraction, rate: Fraction) -> None:
     """Its best test is known exactly: accept one answer, with a coin on the other."""
