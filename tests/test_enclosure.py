@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpverify.enclosure import (
@@ -29,8 +29,9 @@ from dpverify.enclosure import (
     to_arb,
 )
 from dpverify.errors import NumericalError, ParameterError
+from tests.helpers.profiles import examples
 
-moderate = settings(max_examples=100, deadline=None)
+moderate = examples(100)
 
 MAX = 1.7976931348623157e308
 TINY = 5e-324

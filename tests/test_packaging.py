@@ -21,6 +21,7 @@ from dpverify.certificate.compose import composition_schema
 from dpverify.certificate.schema import json_schema
 from tests.helpers.modules import modules
 from tests.helpers.paths import ROOT
+from tests.helpers.profiles import day_and_night
 
 PACKAGES = {
     "dpverify": "",
@@ -146,16 +147,11 @@ def test_no_extra_is_needed_by_the_core() -> None:
     assert {known.get(name, name) for name in in_extras} == set(_IN_EXTRAS_ALONE)
 
 
-def test_wheel_from_sdist_holds_everything(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        "--no-isolation",
-        "--outdir",
-        str(tmp_path),
-        str(ROOT),
-    ]
+@pytest.mark.parametrize("straight", day_and_night(["--wheel"], []))
+def test_wheel_holds_everything(tmp_path: Path, straight: list[str]) -> None:
+    """By night the wheel that is built from the sdist."""
+    options = ["--no-isolation", *straight, "--outdir", str(tmp_path)]
+    command = [sys.executable, "-m", "build", *options, str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())

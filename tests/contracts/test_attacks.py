@@ -144,7 +144,7 @@ def test_the_seed_decides_and_the_workers_do_not(kind: AuditKind) -> None:
 
 @ALL
 def test_an_audit_says_what_it_found_and_its_code_repeats_it(kind: AuditKind) -> None:
-    report = audit(LIAR, kinds=[kind], draws=400, seed=2, workers=1)
+    report = audit(LIAR, kinds=[kind], draws=200, seed=2, workers=1)
     assert [finding.audit for finding in report.findings] == [kind] * len(report.findings)
     document = report.to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
@@ -196,9 +196,9 @@ def test_a_release_that_hangs_is_stopped(kind: AuditKind) -> None:
 def test_its_findings_come_back_from_a_journal(kind: AuditKind, tmp_path: Path) -> None:
     journal = AuditJournal(tmp_path / "journal")
     first, second = (
-        audit(LIAR, kinds=[kind], draws=100, seed=2, workers=1, journal=journal) for _ in range(2)
+        audit(LIAR, kinds=[kind], draws=50, seed=2, workers=1, journal=journal) for _ in range(2)
     )
-    assert first == second == audit(LIAR, kinds=[kind], draws=100, seed=2, workers=1)
+    assert first == second == audit(LIAR, kinds=[kind], draws=50, seed=2, workers=1)
     header, *steps = map(json.loads, (tmp_path / "journal").read_text().splitlines())
     assert header["dpverify"]
     assert [step["step"] for step in steps] == ["pace", "trials", kind]

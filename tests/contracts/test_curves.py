@@ -54,7 +54,7 @@ from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError, ParameterError
 from dpverify.guarantee import PrivacyBound, PrivacyCurve
 from dpverify_mechanisms.baselines.geometric_noise import Geometric
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import crossed, day_and_night, examples
 from tests.ledger.test_links import bounds
 
 ADJACENCIES = (Attribute(1), Record())
@@ -223,8 +223,9 @@ SAMPLES: list[Callable[[PrivacyCurve, Fraction], PrivacyCurve]] = [
 ]
 
 
-@pytest.mark.parametrize("sampled", SAMPLES)
-@pytest.mark.parametrize("curve", [Gaussian(sigma=1), Laplace(scale=1), BIT], ids=str)
+@pytest.mark.parametrize(
+    ("sampled", "curve"), crossed(SAMPLES, [Gaussian(sigma=1), Laplace(scale=1), BIT])
+)
 def test_rates_of_samples_at_the_edge_of_doubles_have_an_answer(
     curve: PrivacyCurve, sampled: Callable[[PrivacyCurve, Fraction], PrivacyCurve]
 ) -> None:
@@ -327,7 +328,7 @@ def curves(draw: st.DrawFn) -> PrivacyCurve:
     return draw(st.sampled_from(made))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(curves(), epsilons, epsilons)
 def test_delta_falls(curve: PrivacyCurve, first: Fraction, second: Fraction) -> None:
     low, high = sorted((first, second))
@@ -375,7 +376,7 @@ laws = st.lists(st.integers(1, 30), min_size=4, max_size=4).map(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(laws, laws, epsilons)
 def test_post_processing_never_increases(
     p: list[Fraction], q: list[Fraction], epsilon: Fraction
@@ -388,7 +389,7 @@ def test_post_processing_never_increases(
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(mu_squared=small, epsilon=st.fractions(Fraction(1, 20), 2, max_denominator=20))
 def test_group_privacy(size: int, mu_squared: Fraction, epsilon: Fraction) -> None:
     """k neighbours in a row: (kε, δ(e^{kε} − 1)/(e^ε − 1)), and Gaussian noise attains less."""
@@ -399,7 +400,7 @@ def test_group_privacy(size: int, mu_squared: Fraction, epsilon: Fraction) -> No
 
 
 @pytest.mark.parametrize("size", [2, 4])
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(bound=small)
 def test_group_privacy_of_laplace_noise_is_exact(size: int, bound: Fraction) -> None:
     group = Laplace.of_shifts(((size * bound, 1),))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpverify as dpv
@@ -19,6 +19,7 @@ from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.accounting.notions.fdp import GaussianTradeOff
 from dpverify.auditing.config import AuditConfig
 from dpverify.errors import DPVerifyError, ParameterError
+from tests.helpers.profiles import examples
 
 # How each is made, and numbers that it accepts, by name.
 MADE: dict[Callable[..., Any], Mapping[str, int | str]] = {
@@ -105,7 +106,7 @@ CURVES = [
 
 
 @pytest.mark.parametrize("curve", CURVES, ids=str)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(ANYTHING)
 def test_any_question_is_answered_or_refused(curve: Any, value: Any) -> None:
     for ask in (curve.delta_at, curve.epsilon_at):
@@ -118,7 +119,7 @@ def test_any_question_is_answered_or_refused(curve: Any, value: Any) -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES[:6], ids=str)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(ANYTHING)
 def test_any_factor_is_whole_or_refused(curve: Any, times: Any) -> None:
     try:

@@ -50,7 +50,7 @@ def told(noisy: float) -> Any:
     return value_of({"n": round(noisy, 1), "each": ["x"] * round(2 * noisy + 2)})
 
 
-@pytest.mark.parametrize("runs", day_and_night(20, RUNS))
+@pytest.mark.parametrize("runs", day_and_night(10, RUNS))
 def test_level_of_outputs_of_any_kind(runs: int) -> None:
     """Keys, lengths, texts and messages are learned from training draws alone."""
     rng, wrong = np.random.default_rng(5), 0

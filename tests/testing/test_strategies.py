@@ -24,7 +24,7 @@ from dpverify.data.adjacency import (
 from dpverify.data.domain import Ball, Box, Graphs, Sets
 from dpverify.errors import ParameterError
 from dpverify.testing import strategies
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import day_and_night, examples
 
 TENTH = Fraction(1, 10)
 BOX = Box(low=Fraction(-3), high=Fraction(3))
@@ -65,7 +65,7 @@ def test_extreme_pairs_are_neighbours_in_the_domain(adjacency: Any, domain: Any)
         check(pair, adjacency, domain)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(pair=strategies.neighbours(BitFlip(), Box(low=Fraction(0), high=Fraction(1)), attributes=3))
 def test_bits_are_bits(pair: Any) -> None:
     assert set(pair.record.ravel()) | set(pair.neighbour.ravel()) <= {0.0, 1.0}
@@ -73,7 +73,7 @@ def test_bits_are_bits(pair: Any) -> None:
 
 
 @pytest.mark.parametrize("domain", [BOX, Ball(radius=TENTH), Sets(min_size=2), Graphs()], ids=str)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data())
 def test_records_are_in_their_domain(data: st.DataObject, domain: Any) -> None:
     drawn = data.draw(strategies.records(domain, attributes=4, rows=2))
@@ -92,7 +92,7 @@ def test_shrinks_to_small_integers_and_few_coordinates(attributes: int, rows: in
     one = Attribute(beta=Fraction(1))
     strategy = strategies.neighbours(one, BOX, attributes=attributes, rows=rows)
     zeros = [0.0] * (attributes * rows - 1)
-    quiet = settings(max_examples=2000, database=None, derandomize=True)
+    quiet = settings(max_examples=500, database=None, derandomize=True)
     pair = find(strategy, lambda pair: True, settings=quiet)
     assert np.count_nonzero(pair.record) == 0
     assert sorted(pair.neighbour.ravel().tolist()) == [*zeros, 1.0]

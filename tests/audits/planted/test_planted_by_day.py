@@ -16,7 +16,7 @@ from tests.audits.planted.test_planted_releases import verdict
 from tests.helpers.profiles import sampled, thinned
 
 CHEAPEST = ("grey-box", "sequential", "precision", "exhaustive", "determinism", "black-box")
-DRAWS = 400
+DRAWS = 300
 OTHERS = {"data-dependent N₊": ("precision", 2000)}
 """For which the first of those kinds needs many draws."""
 NIGHTLY = {

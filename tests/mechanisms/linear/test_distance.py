@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.data.adjacency import (
@@ -32,6 +32,7 @@ from dpverify_mechanisms.projections.independent import (
     Projection,
     RademacherProjection,
 )
+from tests.helpers.profiles import examples
 
 BOX = Box(low=Fraction(-1), high=Fraction(2))
 NORMS: tuple[Literal[1, 2], ...] = (1, 2)
@@ -46,7 +47,7 @@ def projections(p: int, k: int, seed: int) -> list[Projection]:
     ]
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.integers(1, 5), st.integers(1, 4), st.integers(0, 99))
 def test_box_by_brute_force(p: int, k: int, seed: int) -> None:
     """Vertices of the box of differences, exactly; the general bounds are never below."""
@@ -70,7 +71,7 @@ def test_box_by_brute_force(p: int, k: int, seed: int) -> None:
                 assert bound == exact
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 99))
 def test_no_two_records_of_a_ball_are_farther(p: int, k: int, seed: int) -> None:
     ball = Ball(radius=Fraction(3, 2), outside="clip")
@@ -94,7 +95,7 @@ def test_a_ball_costs_little_more_than_twice_its_radius() -> None:
     assert 100 < size < 100 * (1 + 2e-3)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.integers(2, 5), st.integers(1, 4), st.integers(1, 3), st.integers(0, 99))
 def test_no_two_sets_are_farther(p: int, k: int, most: int, seed: int) -> None:
     domain = Sets(min_size=1, max_size=most)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.data.adjacency import Adjacency, Attribute, BitFlip, Items, L1Ball, Record
@@ -16,6 +16,7 @@ from dpverify.errors import ParameterError
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.linear.worst_pairs import pairs_apart
 from dpverify_mechanisms.projections.independent import OPORP
+from tests.helpers.profiles import examples
 
 STEP = Grid(step=Fraction(1))
 
@@ -33,7 +34,7 @@ def farthest(items: int, domain: Sets, changes: int) -> int:
     return best
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(2, 8), st.integers(1, 8), st.integers(0, 8), st.integers(1, 9))
 def test_sets_that_differ_in_items_are_as_far_apart_as_any(
     items: int, least: int, room: int, changes: int
