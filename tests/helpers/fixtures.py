@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import settings
-from hypothesis.internal.conjecture import providers
 
 from dpverify.auditing import engine, search
 from dpverify.certificate.certify import CERTIFICATE, certify
@@ -30,14 +29,8 @@ settings.register_profile("every change", deadline=None, derandomize=True, max_e
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose Hypothesis' examples by what is run.
-
-    By day no constants of our sources are among them: each process would read all modules for them,
-    and examples would hang on which are loaded.
-    """
+    """Choose Hypothesis' examples by what is run."""
     settings.load_profile("every change" if by_day(config) else "nightly")
-    if by_day(config):
-        providers._get_local_constants = lambda: providers._local_constants
 
 
 def by_day(config: pytest.Config) -> bool:
