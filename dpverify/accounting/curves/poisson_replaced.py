@@ -65,7 +65,7 @@ from dpverify.accounting.curves.poisson_sampled import (
     single_loss,
     to_rate,
 )
-from dpverify.accounting.losses.base import Losses, TailedLoss
+from dpverify.accounting.losses.base import Losses, TailedLoss, escaping
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import AtomicLoss, FiniteLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss
@@ -73,7 +73,7 @@ from dpverify.accounting.losses.sampled import ReplacedSampleLoss
 from dpverify.accounting.losses.smooth_samples import SmoothReplacedLoss
 from dpverify.accounting.solve import falling_root, lowest
 from dpverify.data.adjacency import AddRemove, Replace
-from dpverify.enclosure import Enclosure, number_string, to_arb
+from dpverify.enclosure import Enclosure, enclose, number_string, to_arb
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 
@@ -144,7 +144,11 @@ class PoissonReplaced(PrivacyCurve):
         removed = amplified_epsilon(self.curve, self.rate, delta)
         if math.isinf(removed.lower):
             return removed
-        return falling_root(lambda eps: self._least(Fraction(eps)), delta) if delta else self._end()
+        if not delta:
+            return self._end()
+        if self.rate < 1 and self._values() and delta == self.rate * escaping(self.curve.losses()):
+            return enclose(self._largest)  # δ stays at what no ε takes away
+        return falling_root(lambda eps: self._least(Fraction(eps)), delta)
 
     def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides; the noise is scaled by `noise`."""
@@ -303,6 +307,12 @@ class PoissonReplaced(PrivacyCurve):
                     low = max(low, Enclosure.of_ball(below).lower)
                     break
             return Enclosure(low, min(Enclosure.of_ball(at).upper, 1.0))
+
+    def _largest(self) -> arb:
+        """The largest finite loss, where the other order has outputs of its own: slope 0."""
+        q, values = to_arb(self.rate), self._values()
+        assert values  # noqa: S101
+        return ((1 - q + q * reduce(arb.max, values).exp()) / (1 - q)).log()
 
     def _end(self) -> Enclosure:
         """The largest loss: that of g′ = e^{ε₀} on one side and e^{−ε₀} on the other."""

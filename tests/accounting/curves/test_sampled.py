@@ -602,3 +602,15 @@ def test_a_replaced_record_of_a_published_point_is_known_closely(
 def test_a_replaced_record_hides_beyond_the_largest_loss() -> None:
     curve = dpv.curves.Staircase(epsilon=1, gamma="0.25").poisson_sampled(rate="0.5", replaced=True)
     assert curve.delta_at(curve.epsilon_at(0).upper).upper < 1e-60
+
+
+@pytest.mark.parametrize("rate", ["1e-6", "0.5", "0.999"])
+def test_a_delta_that_no_epsilon_takes_away_is_reached_at_the_largest_loss(rate: str) -> None:
+    leak = Fraction(1, 10**6)
+    curve = dpv.ApproxDP(epsilon=1, delta=leak).poisson_sampled(rate=rate, replaced=True)
+    found = curve.epsilon_at(leak * Fraction(rate))
+    with mp.workdps(40):
+        due = mp.log(1 + mp.mpf(rate) * mp.e / (1 - mp.mpf(rate)))
+        assert found.lower <= due <= found.upper
+    assert found.width <= 1e-13
+    assert curve.epsilon_at(leak * Fraction(rate) * Fraction(999, 1000)).lower == math.inf
