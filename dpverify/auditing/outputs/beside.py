@@ -3,7 +3,8 @@
 A container says more than what lies in it: the levels of a category, the frequency of an index, the
 most that a deque holds, the attribute that a subclass of float was given. Whoever gets the object
 gets all of that, and pickle knows it of any type. So a pickler goes through the value, writes
-nowhere, and notes the words and the numbers that it meets.
+nowhere, and notes the words and the numbers that it meets. Of tables that is what they hold, and
+not in which blocks or chunks that lies in memory, or whether they are known to be sorted.
 """
 
 from __future__ import annotations
@@ -57,8 +58,10 @@ class Beside(pickle.Pickler):
     checksums : of bytes and of buffers of pyarrow, in their order
     """
 
+    _PROTOCOL = 5
+
     def __init__(self) -> None:
-        super().__init__(_Nowhere(), protocol=5, buffer_callback=lambda _: None)
+        super().__init__(_Nowhere(), protocol=self._PROTOCOL, buffer_callback=lambda _: None)
         self.words: dict[str, None] = {}
         self.numbers: list[float] = []
         self.checksums: list[int] = []
@@ -94,6 +97,20 @@ class Beside(pickle.Pickler):
                 self._note(number)
             self._arrays.add(id(obj))
         return None
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Of what a table is made; of anything else what it says itself."""
+        kind = type(obj)
+        library, name = kind.__module__.partition(".")[0], kind.__name__
+        if library == "pandas" and name == "DataFrame":
+            columns = [column.array.copy() for _, column in obj.items()]
+            labels = obj.flags.allows_duplicate_labels
+            return kind, (obj.index, obj.columns, columns, obj.attrs, labels)
+        if library == "polars" and name in ("DataFrame", "Series"):
+            return obj[np.arange(len(obj))].__reduce_ex__(self._PROTOCOL)
+        if library == "pyarrow" and name == "ChunkedArray" and obj.num_chunks != 1:
+            return obj.__reduce__()[0], ([obj.combine_chunks()], obj.type)
+        return NotImplemented
 
     def _note(self, number: float) -> None:
         with suppress(OverflowError):  # read where it stands
