@@ -13,6 +13,7 @@ else a sum of losses that aren't their own reverse may be too low.) Within one d
    atoms of others: each of their sums by itself (`_noise_sums`);
  - otherwise by inversion, direct where M decays (`_inversion`), between two sums over finitely many
    nodes where it doesn't (`_extremal`);
+ - Gaussian noise on samples whose M hardly decays: along a contour that bends (`_rays`);
  - where these are too coarse, by the losses' drops from the largest, on a grid (`_drops`);
  - where tails of Gaussian noise on samples make moments that say little, without these tails: f is
    what the rest makes, or larger by at most the probability of any tail;
@@ -71,6 +72,7 @@ from dpverify.accounting.composition._noise_sums import (
     laplace_end,
     laplace_sums,
 )
+from dpverify.accounting.composition._rays import ray_delta, ray_epsilon
 from dpverify.accounting.composition._root import WIDTH, root
 from dpverify.accounting.composition._saddle import Transform
 from dpverify.accounting.composition._sampled import (
@@ -126,6 +128,7 @@ _MOST_BETWEEN, _ENOUGH_BETWEEN, _LEAST_BETWEEN = 1 << 18, 1 << 17, 1 << 10  # no
 _BETWEEN_WORK = 1 << 24  # nodes times losses, as long as the nodes aren't enough
 _RESOLUTION = 2e-10  # aim for the relative width of ε between two sums
 _NARROW = 5e-10  # relative width of ε of samples, from which on no more effort is made
+_ENOUGH = 1e-9  # relative width of ε or δ along rays, from which on slower ways aren't tried
 _NEAR = 1e-12  # relative distance at which a search by values of δ ends
 _COARSER = 1.5
 _MOST_TIMES = 2**64
@@ -398,9 +401,18 @@ class _Direction:
         """Encloses δ(ε), and no more narrowly than what tells it from a target."""
         if not self.is_smooth:
             return self.delta_by_moments(eps)
+        ball = self._along_rays(eps)
+        if ball is not None:
+            found = Enclosure.of_ball(ball)
+            return Enclosure(max(found.lower, 0.0), min(found.upper, 1.0))
         return self._or_others(
             lambda: self.delta_by_moments(eps), lambda other: other.delta_at(eps), target=target
         )
+
+    def _along_rays(self, eps: Fraction) -> arb | None:
+        """The value f(ε) of Gaussian noise on samples by `_rays`; None where that isn't narrow."""
+        ball = ray_delta(self.losses, eps)
+        return None if ball is None or not ball.rad() <= _ENOUGH * ball.lower() else ball
 
     def delta_by_moments(self, eps: Fraction) -> Enclosure:
         """The same, from nothing but moment generating functions; of samples alone also others."""
@@ -415,6 +427,8 @@ class _Direction:
         size = Transform.of(self.losses).log_size(c, float(eps))
         if self.sampled is not None:
             ball = self._by_few_nodes(c, eps, size)
+            if ball is None:
+                ball = self._along_rays(eps)
             if ball is None:
                 ball = sampled_value(*self.sampled, eps)
             value = Enclosure.of_ball(ball)
@@ -513,6 +527,9 @@ class _Direction:
         """Encloses ε(δ)."""
         if not self.is_smooth:
             return self.epsilon_by_moments(delta)
+        rays = ray_epsilon(self.losses, delta)
+        if rays is not None and rays.width <= _WIDE:
+            return rays
         return self._or_others(
             lambda: self.epsilon_by_moments(delta),
             lambda other: other.epsilon_at(delta),
@@ -544,7 +561,11 @@ class _Direction:
                 found = few and root(
                     few.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not few.is_between
                 )
-            return found or self._sampled_epsilon(target, guess, ceiling)
+            rays = None if found else ray_epsilon(self.losses, target)
+            if rays is not None and rays.width > _ENOUGH:
+                found = self._sampled_epsilon(target, guess, ceiling)
+                return Enclosure(max(found.lower, rays.lower), min(found.upper, rays.upper))
+            return found or rays or self._sampled_epsilon(target, guess, ceiling)
         return self._epsilon_by_sums(delta, c, guess, ceiling)
 
     def _epsilon_by_sums(
