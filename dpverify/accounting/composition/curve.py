@@ -72,7 +72,7 @@ from dpverify.accounting.composition._noise_sums import (
     laplace_end,
     laplace_sums,
 )
-from dpverify.accounting.composition._rays import ray_delta, ray_epsilon
+from dpverify.accounting.composition._rays import ray_delta, ray_epsilon, ray_losses
 from dpverify.accounting.composition._root import WIDTH, root
 from dpverify.accounting.composition._saddle import Transform
 from dpverify.accounting.composition._sampled import (
@@ -414,6 +414,13 @@ class _Direction:
         ball = ray_delta(self.losses, eps)
         return None if ball is None or not ball.rad() <= _ENOUGH * ball.lower() else ball
 
+    def _epsilon_along_rays(self, delta: Fraction) -> Enclosure | None:
+        """Where f is δ, likewise; None also of what is nearly normal without tails."""
+        known = ray_losses(self.losses) or ()
+        wide = any(law.mu_squared > _MOST_MU_SQUARED for _, law, _ in known)
+        few = sum(count for _, _, count in known) < _FEW_TIMES
+        return ray_epsilon(self.losses, delta) if wide or few else None
+
     def delta_by_moments(self, eps: Fraction) -> Enclosure:
         """The same, from nothing but moment generating functions; of samples alone also others."""
         infinity_mass = escaping(self.losses)
@@ -527,7 +534,7 @@ class _Direction:
         """Encloses ε(δ)."""
         if not self.is_smooth:
             return self.epsilon_by_moments(delta)
-        rays = ray_epsilon(self.losses, delta)
+        rays = self._epsilon_along_rays(delta)
         if rays is not None and rays.width <= _WIDE:
             return rays
         return self._or_others(
@@ -561,7 +568,7 @@ class _Direction:
                 found = few and root(
                     few.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not few.is_between
                 )
-            rays = None if found else ray_epsilon(self.losses, target)
+            rays = None if found else self._epsilon_along_rays(target)
             if rays is not None and rays.width > _ENOUGH:
                 found = self._sampled_epsilon(target, guess, ceiling)
                 return Enclosure(max(found.lower, rays.lower), min(found.upper, rays.upper))
