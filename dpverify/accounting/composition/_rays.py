@@ -55,10 +55,10 @@ half the cell's length in τ times the largest slope in it. Beyond the last one 
 most that at its end, as Re αe^{2iφ} < 0.
 
 **Round-off**, u = 2⁻⁵³. z = sx errs by less than 5u|z|, and e^z − 1 therefore by that times e^{Re
-z}, besides 16u(|e^{Re z} − 1| + 2 sin²(Im z/2) + |Im e^z|) for its elementary functions; a weight
-by (16 + |x|)u, also where it is e^{−x}p; and a sum of up to 2¹⁴ terms, added up in pairs, by 128u
-of their moduli. R at the middle of v errs by at most the radius times |R′| = T|(1 + v)^{T − 1} −
-1|.
+z}, besides 48u(|e^{Re z} − 1| + 2 sin²(Im z/2) + |Im e^z|) for its elementary functions, which may
+each err by 4 units in the last place; a weight by (16 + |x|)u, also where it is e^{−x}p; and a sum
+of up to 2¹⁴ terms, added up in pairs, by 128u of their moduli. R at the middle of v errs by at most
+the radius times |R′| = T|(1 + v)^{T − 1} − 1|.
 """
 
 from __future__ import annotations
@@ -163,6 +163,8 @@ def _near_root(known: RayLosses, target: Fraction, log_target: float) -> tuple[f
         if sums is None:
             return None
         here, after = (sums.value(arb(x)) for x in (eps, eps * (1 + _MOVE)))
+        if not here.rad() < _NEAR * to_arb(target):  # round-off, of which a step may be made
+            return None
         if not (here > 0 and after > 0):  # far below the target
             eps, high = max((low + eps) / 2, eps / 4), eps
             continue
@@ -585,7 +587,7 @@ def _summed(nodes: _Complex, weights: _Complex, places: _Complex) -> tuple[_Comp
     sizes = np.abs(weights)
     off = (np.abs(angles) * grown) @ (16 * _U * sizes)
     parts = np.abs(rise) + square + np.abs(terms.imag)
-    off += parts @ (48 * _U * sizes * (1 + np.abs(places)))
+    off += parts @ (80 * _U * sizes * (1 + np.abs(places)))
     off += _UNDERFLOW * (1 + grown.sum(axis=1))
     terms *= weights
     off += 128 * _U * np.abs(terms).sum(axis=1)
