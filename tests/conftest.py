@@ -35,6 +35,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
             with suppress(Exception, pytest.skip.Exception):  # collecting it will say why
                 import_module(".".join(path.relative_to(root).with_suffix("").parts))
     collected = yield
+    gc.collect()  # classes that `slots` made again are still among the subclasses
     gc.freeze()
     gc.enable()
     return collected
