@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import io
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -44,8 +45,10 @@ _OWN = __name__.partition(".")[0]
 def copier(mechanism: Mechanism) -> Callable[[], Mechanism] | None:
     """Make copies of a mechanism as it is now; None where it can't be copied."""
     function = getattr(mechanism, "function", mechanism)
+    while isinstance(function, functools.partial):
+        function = function.func
     module = inspect.getmodule(function if inspect.isroutine(function) else type(function))
-    own = module is None or module.__name__.partition(".")[0] in (_OWN, "builtins")
+    own = module is None or module.__name__.partition(".")[0] in (_OWN, *sys.stdlib_module_names)
     packed = io.BytesIO()
     try:
         if not own:

@@ -111,6 +111,7 @@ def audited(function: Any, epsilon: float = 1) -> Report:
         Kept,
         in_a_closure,
         lambda: in_the_module,
+        lambda: functools.partial(in_the_module),
         lambda: by_functools,
         a_bit_in_a_closure,
         a_part_in_a_closure,
@@ -127,7 +128,16 @@ def test_kept_answers_are_said_and_nobody_is_accused(make: Callable[[], Any]) ->
     assert "Give the audit a function that makes it anew" in report.failed[0]
 
 
-@pytest.mark.parametrize("function", [without_noise, of_one_seed, a_part_without_noise])
+@pytest.mark.parametrize(
+    "function",
+    [
+        without_noise,
+        of_one_seed,
+        a_part_without_noise,
+        functools.partial(without_noise),
+        functools.partial(functools.partial(of_one_seed)),
+    ],
+)
 def test_missing_noise_is_still_a_violation(function: Any) -> None:
     assert audited(function).verdict == "violation"
 
