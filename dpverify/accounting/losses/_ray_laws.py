@@ -44,7 +44,7 @@ from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, Pois
 from dpverify.accounting.losses.smooth_samples import SmoothBatchLoss
 from dpverify.enclosure import to_arb
 
-__all__ = ["RayLaw", "ray_law"]
+__all__ = ["RayLaw", "Slope", "ray_law"]
 
 _MOST_RATE = Fraction(1, 3)
 _PART = 64  # of the scale on which the density varies, as far as which it is nearly constant
