@@ -32,13 +32,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import count, takewhile
 from multiprocessing.connection import Connection
 from typing import Any
 
 import cloudpickle
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._behaviour import Runs, Trial, content, send
@@ -96,6 +99,7 @@ STARTS: Mapping[str, Callable[[Callable[[Connection], None], Connection], Any]] 
 }
 """Ways to start the processes that `between` compares."""
 
+_FEWEST = 128  # draws that are compared, if there are as many
 _PATIENCE = 6  # times the limit of one release, for a process to answer
 _REMARK = "{mechanism} gives the same noise in forked workers: each of them needs a new seed"
 
@@ -163,9 +167,13 @@ def _length(trial: Trial, pair: Pair, number: int) -> int:
 
 
 def consecutive(trial: Trial, pair: Pair) -> Finding:
-    """Disjoint pairs of consecutive outputs, of which the first is the record's."""
+    """Disjoint pairs of consecutive outputs, of which the first is the record's.
+
+    Where the audit is to be brief, no more than show noise that is always used twice.
+    """
     name = "consecutive releases"
-    order = _drawn_order(trial, trial.config.draws // 2, "consecutive")
+    draws = _fewest_draws(trial) if trial.config.brief else trial.config.draws
+    order = _drawn_order(trial, draws // 2, "consecutive")
     sides = np.column_stack([np.zeros_like(order), order]).ravel().tolist()
     try:
         drawn = trial.in_turn(pair, sides, "consecutive")
@@ -183,6 +191,7 @@ def between(trial: Trial, pair: Pair, name: str) -> Iterator[Callable[[], Findin
 
     They are at work inside the context, and what is given waits for them.
     """
+    trial = replace(trial, config=evolve(trial.config, draws=_fewest_draws(trial)))
     receivers: list[Connection] = []
     failure, sent = "", packed(trial.mechanism)
     with ExitStack() as stack:
@@ -204,6 +213,23 @@ def between(trial: Trial, pair: Pair, name: str) -> Iterator[Callable[[], Findin
             return trial.unable(pair, name, why) if why else _compared(trial, pair, name, receivers)
 
         yield compared
+
+
+def _fewest_draws(trial: Trial) -> int:
+    """Draws that tell outputs which are always equal from such that are a quarter of the time.
+
+    All, where these are too few for that.
+    """
+    config, curve = trial.config, trial.mechanism.privacy()
+    delta = config.delta_for(curve)
+    lines = curve_lines(curve, delta)
+
+    def tell(draws: int) -> bool:
+        counts = Counts(hits=draws, draws=draws, false_hits=draws // 4, false_draws=draws)
+        return counts.refutes(lines, alpha=config.alpha, delta=float(delta))
+
+    sizes = takewhile(lambda size: size < config.draws, (_FEWEST << times for times in count()))
+    return next((size for size in sizes if tell(size // 2)), config.draws)
 
 
 def _compared(trial: Trial, pair: Pair, name: str, receivers: Sequence[Connection]) -> Finding:

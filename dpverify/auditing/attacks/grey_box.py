@@ -106,7 +106,7 @@ class GreyBoxAttack(Attack):
 
     Parameters
     ----------
-    examples : pairs that are drawn
+    examples : pairs that are drawn, a quarter of them where the audit is to be brief
     """
 
     name: ClassVar[AuditKind] = "grey-box"
@@ -158,9 +158,10 @@ class GreyBoxAttack(Attack):
         pairs, space = list(target.pairs), target.space
         if space is not None:
             rng = ReplayableWords(config.seed, "grey-box search")
-            most = self.examples // 4
+            examples = self.examples // 4 if config.brief else self.examples
+            most = examples // 4
             extremes = space.extremes(most)
-            pairs += [*extremes, *space.drawn(self.examples, rng)]
+            pairs += [*extremes, *space.drawn(examples, rng)]
             # More places than are tried: first those at which outputs move most without noise.
             swept = space.swept() if len(extremes) == most else ()
             pairs[len(target.pairs) : len(target.pairs)] = check.farthest(swept)[:most]

@@ -18,8 +18,13 @@ from scipy.stats import binom
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks import _coincidences
+from dpverify.auditing.attacks._behaviour import Trial
+from dpverify.auditing.attacks._coincidences import _fewest_draws
 from dpverify.auditing.attacks.determinism import DeterminismAttack
+from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding
+from dpverify.auditing.statistics.claim_test import judge
+from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.privacy import Mechanism, Pair
@@ -392,3 +397,30 @@ def test_rows_of_a_function_that_gives_a_list_are_compared() -> None:
     first, *_ = attacked(DeterminismAttack(), mechanism, [PAIR], draws=40, workers=1)
     assert first.verdict == "no_violation_found"
     assert "rows: 0 of" in first.statement
+
+
+class TestFewestDraws:
+    """Processes and brief audits draw no more than tell noise that is always the same."""
+
+    @staticmethod
+    def fewest(epsilon: Fraction, draws: int) -> int:
+        subject = Subject(function=laplace, epsilon=epsilon)
+        config = AuditConfig(draws=draws, alpha=1e-4, seed=1)
+        return _fewest_draws(Trial(mechanism=subject, config=config))
+
+    def test_all_where_the_claim_allows_much(self) -> None:
+        assert self.fewest(Fraction(8), 2000) == 2000
+
+    def test_they_refute(self) -> None:
+        for epsilon in (Fraction(1, 10), Fraction(1)):
+            each = self.fewest(epsilon, 2000) // 2
+            counts = Counts(hits=each, draws=each, false_hits=each // 4, false_draws=each)
+            curve = ApproxDP(epsilon=epsilon)
+            assert 2 * each < 2000
+            assert judge(counts, curve, Fraction(0), 1e-4).refuted_at is not None
+
+    def test_a_brief_audit_finds_kept_noise(self) -> None:
+        brief = audit(Subject(function=Reusing()), [PAIR], processes=False, brief=True)
+        consecutive = next(f for f in brief if evidence_of(f).check == "consecutive releases")
+        assert consecutive.verdict == "violation"
+        assert evidence_of(consecutive).draws < STANDARD["draws"] // 4
