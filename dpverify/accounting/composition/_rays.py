@@ -349,7 +349,7 @@ def _log_fixed(law: RayLaw) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RaySum:
-    """f(ε) for every ε > 0 near the one that it was made for.
+    """f at any ε > 0: always an enclosure, and a narrow one near the ε that it was made for.
 
     Attributes
     ----------

@@ -17,7 +17,8 @@ from dpverify.accounting.composition._apart import (
     still_epsilon,
     unsampled,
 )
-from dpverify.accounting.composition.curve import Composed, _Direction
+from dpverify.accounting.composition._direction import Direction
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
 from dpverify.accounting.losses.base import transforms
 from dpverify.accounting.losses.continuous import GaussianLoss
@@ -127,7 +128,7 @@ def test_losses_whose_line_is_beyond_doubles_are_bounded_apart() -> None:
     assert losses is not None
     with np.errstate(all="ignore"):
         with pytest.raises(NumericalError, match=r"is only known to be|beyond doubles"):
-            _Direction(losses=losses).delta_at(Fraction(1))
+            Direction(losses=losses).delta_at(Fraction(1))
         assert noise.delta_at(1).lower > 1 - 1e-15
         found = noise.epsilon_at("1e-6")
     assert 5e59 * (1 - 1e-15) < found.lower < found.upper < 5e59 * (1 + 1e-15)

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverify.accounting.composition.curve import Composed, _Direction, _direction
+from dpverify.accounting.composition._direction import Direction, direction_of
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
@@ -53,8 +54,8 @@ smooth = st.lists(st.sampled_from(["coin", "leak", "rows", "finite", "position"]
 def test_a_tail_bound_shows_what_is_so_and_nothing_else(epsilon: Fraction) -> None:
     """It is off by a factor of some hundred at most, and proves no delta below the true one."""
     sampled = 1000 * Gaussian(sigma=1).poisson_sampled(rate="0.01")
-    truth, direction = sampled.delta_at(epsilon), _direction(sampled.losses())
-    assert isinstance(direction, _Direction)
+    truth, direction = sampled.delta_at(epsilon), direction_of(sampled.losses())
+    assert isinstance(direction, Direction)
     for share in (F(1, 10**6), F(1, 2), F(99, 100)):
         assert not direction.is_below(epsilon, share * Fraction(truth.lower))
     assert direction.is_below(epsilon, 1000 * Fraction(truth.upper))
@@ -333,7 +334,7 @@ def test_the_additions_of_a_mixture_are_left_out_where_chernoff_shows_less() -> 
         (PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 20), added=True), 50),
         (LaplaceLoss(shift=F(1, 5)), 8),
     )
-    added, curve = _Direction(losses=losses), Composed(losses=losses)
+    added, curve = Direction(losses=losses), Composed(losses=losses)
     found = curve.epsilon_at("1e-6")
     assert added.is_below(F(found.lower), F(1, 10**6))
     alone = added.epsilon_at(F(1, 10**6))

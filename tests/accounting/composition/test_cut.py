@@ -10,7 +10,8 @@ import pytest
 from flint import acb, arb, ctx
 
 import dpverify as dpv
-from dpverify.accounting.composition.curve import Composed, _CutDirection, _Direction, _direction
+from dpverify.accounting.composition._direction import CutDirection, Direction, direction_of
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothBatchLoss
@@ -22,11 +23,11 @@ from tests.helpers.sampled_pairs import Batch, Normal, Removal
 NORMAL = GaussianLoss(mu_squared=Fraction(1))
 
 
-def _cut(sigma: str, rate: str, times: int, delta: str, *, added: bool) -> _CutDirection:
+def _cut(sigma: str, rate: str, times: int, delta: str, *, added: bool) -> CutDirection:
     base = GaussianLoss(mu_squared=1 / Fraction(sigma) ** 2)
     loss = PoissonSampledLoss(base=base, rate=rate, added=added)
-    direction = _direction(((loss, times),))
-    assert isinstance(direction, _Direction)
+    direction = direction_of(((loss, times),))
+    assert isinstance(direction, Direction)
     found = direction._cut(Fraction(delta))
     assert found is not None
     return found
@@ -47,7 +48,7 @@ def test_little_is_lost(sigma: str, rate: str, times: int, delta: str, added: bo
     found, most = cut.epsilon_at(Fraction(delta)), Fraction(delta)
     loss = next(iter(cut.whole.losses))[0]
     assert isinstance(loss, CutLoss)
-    truth = _direction(((loss.whole, times),)).epsilon_at(most)
+    truth = direction_of(((loss.whole, times),)).epsilon_at(most)
     assert found.lower <= truth.upper
     assert truth.lower <= found.upper
     assert found.width < 1e-6
@@ -132,8 +133,8 @@ def test_what_is_lost_is_the_noise_outside() -> None:
 
 
 def test_of_other_noise_nothing_is_cut() -> None:
-    direction = _direction((dpv.Laplace(scale=1).poisson_sampled(rate="0.1").losses()[0],) * 2)
-    assert isinstance(direction, _Direction)
+    direction = direction_of((dpv.Laplace(scale=1).poisson_sampled(rate="0.1").losses()[0],) * 2)
+    assert isinstance(direction, Direction)
     assert direction._cut(Fraction(1, 10**6)) is None
 
 
@@ -144,7 +145,7 @@ def test_a_cut_that_forgets_what_it_loses_is_noticed() -> None:
     truth = (1000 * dpv.Gaussian(sigma=1).poisson_sampled(rate=rate)).epsilon_at(delta)
     with ctx.workprec(128):
         found, lost = CutLoss.of(loss, arb("1e-10")) or pytest.fail("nothing was cut")
-    whole = _Direction(losses=((found, 1000),))
-    honest = _CutDirection(whole=whole, beyond=1000 * lost).epsilon_at(delta)
+    whole = Direction(losses=((found, 1000),))
+    honest = CutDirection(whole=whole, beyond=1000 * lost).epsilon_at(delta)
     assert honest.lower <= truth.lower <= truth.upper <= honest.upper
-    assert not truth.upper <= _CutDirection(whole=whole, beyond=arb(0)).epsilon_at(delta).upper
+    assert not truth.upper <= CutDirection(whole=whole, beyond=arb(0)).epsilon_at(delta).upper

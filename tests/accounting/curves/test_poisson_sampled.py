@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import dpverify as dpv
 from dpverify.accounting.composition._sampled import SampledSum, _powers, sampled_value
-from dpverify.accounting.composition.curve import Composed, _Sums
+from dpverify.accounting.composition._sums import Sums
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.errors import ParameterError
@@ -206,7 +207,7 @@ def test_two_ways_agree(
 ) -> None:
     curve = sampled(sigma, rate, times)
     narrow = curve.epsilon_at(delta)
-    monkeypatch.setattr(_Sums, "of_few_nodes", lambda *_: None)
+    monkeypatch.setattr(Sums, "of_few_nodes", lambda *_: None)
     wide = curve.epsilon_at(delta)
     assert wide.lower <= narrow.lower <= narrow.upper <= wide.upper
     assert narrow.width <= 1e-13

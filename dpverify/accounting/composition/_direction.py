@@ -1,0 +1,491 @@
+"""δ(ε) and ε(δ) of a sum of losses for the pair in one order.
+
+Where a result is wide the next way is tried, and what several ways prove is intersected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from flint import acb, arb, ctx
+
+from dpverify.accounting.composition._drops import Drops, has_drops
+from dpverify.accounting.composition._grid import GridDirection, require_few
+from dpverify.accounting.composition._rays import ray_delta, ray_epsilon, ray_losses
+from dpverify.accounting.composition._root import WIDTH, root
+from dpverify.accounting.composition._saddle import Transform
+from dpverify.accounting.composition._sampled import (
+    SAMPLED_EFFORTS,
+    SampledSum,
+    sampled_bounds,
+    sampled_root,
+    sampled_value,
+)
+from dpverify.accounting.composition._sums import Sums
+from dpverify.accounting.losses.base import (
+    ExponentialLoss,
+    Losses,
+    Transforms,
+    escaping,
+    log_moment,
+    most_lost,
+    transform,
+    transforms,
+)
+from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.poisson_sampled import MixtureLoss
+from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothBatchLoss, SmoothLoss
+from dpverify.accounting.solve import last_holding
+from dpverify.enclosure import Enclosure, to_arb
+from dpverify.errors import NumericalError
+from dpverify.execution.arithmetic import within_doubles
+
+__all__ = ["CutDirection", "Direction", "direction_of"]
+
+# Precision in bits, and the logarithm of the relative error that aliases and omitted nodes may
+# make together; the next pair is tried where a result is wider than WIDTH.
+_EFFORTS = ((128, 36.0), (192, 50.0), (384, 120.0), (1024, 400.0))
+_NARROW = 5e-10  # relative width of ε of samples, from which on no more effort is made
+_ENOUGH = 1e-9  # relative width of ε or δ along rays, from which on slower ways aren't tried
+_NEAR = 1e-12  # relative distance at which a search by values of δ ends
+_WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice is tried as well
+_SHARP, _ROUNDS = 1e-8, 3  # relative width of ε between two sums, and tries to reach it
+_FEW_TIMES, _MOST_MU_SQUARED = 4, Fraction(1, 36)  # of samples that are nearly normal without tails
+_COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
+
+
+def direction_of(losses: Losses) -> Direction | GridDirection:
+    replaced = [isinstance(loss, MixtureLoss) and loss.mixture.replaced for loss, _ in losses]
+    smooth = [isinstance(loss, SmoothLoss) for loss, _ in losses]
+    if any(replaced) or any(smooth):
+        require_few([count for _, count in losses])
+    known = transforms(losses)
+    alone = losses[0][1] == len(losses) == 1  # which is known by its tails
+    if known is None or (alone and all(smooth)):
+        return GridDirection(losses=losses)
+    return Direction(losses=known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direction:
+    """δ and its inverse for the pair in one order."""
+
+    losses: Transforms
+
+    @property
+    def sampled(self) -> tuple[MixtureLoss, int] | None:
+        """The one loss, where it is that of a sample, and how often it occurs."""
+        ((loss, count), *others) = self.losses
+        return (loss, count) if isinstance(loss, MixtureLoss) and not others else None
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether a loss has a law of which exponential sums and tails are known."""
+        return any(isinstance(loss, SmoothLoss) for loss, _ in self.losses)
+
+    @property
+    def is_cut_first(self) -> bool:
+        """Whether moments of Gaussian noise are made by noise that hardly occurs, as far as known.
+
+        So they may be in batches; and on samples where the rest is nearly normal.
+        """
+        if self.sampled is not None:
+            loss, count = self.sampled
+            return count >= _FEW_TIMES and loss.base.mu_squared <= _MOST_MU_SQUARED
+        return any(
+            isinstance(loss, SmoothBatchLoss) and isinstance(loss.base, GaussianLoss)
+            for loss, _ in self.losses
+        )
+
+    def mean_and_deviation(self) -> tuple[float, float]:
+        """Of the sum, in doubles, by differences of ln M near 0."""
+        step = 1e-4 * min(1.0, *(loss.abscissa for loss, _ in self.losses))
+        at = log_moment(self.losses, step * np.arange(1.0, 4.0))
+        second = max(float(at[2] - 2 * at[1] + at[0]) / step**2, 1e-300)
+        return float(at[1] - at[0]) / step - 1.5 * step * second, math.sqrt(second)
+
+    def is_below(self, eps: Fraction, delta: Fraction) -> bool:
+        """Whether δ(ε) is at most `delta` by Chernoff's bound, which may fail to show it.
+
+        (1 − e^{ε − L})₊ is at most e^{c(L − ε)} times its largest ratio to it, c^c/(1 + c)^{1 + c}.
+        """
+        sampled = [loss for loss, _ in self.losses if isinstance(loss, ExponentialLoss)]
+        if delta <= 0 or not sampled:
+            return False
+        if self._beyond(eps):
+            return self._clearly_beyond(eps)
+        c = self._saddle(eps)
+        with ctx.workprec(128), suppress(NumericalError):
+            for loss in sampled:
+                most = loss.max_loss()
+                if most is not None:  # near it, c would grow without an end
+                    c = min(c, 300 / float(most.mid()))
+            moment = transform(self.losses, [acb(c)])[0].real
+            factor = arb(c) ** arb(c) / (1 + arb(c)) ** (1 + arb(c))
+            return bool(moment * (-arb(c) * to_arb(eps)).exp() * factor <= to_arb(delta))
+        return False
+
+    def _saddle(self, eps: Fraction) -> float:
+        return Transform.of(self.losses).saddle(
+            lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c)
+        )
+
+    def delta_at(self, eps: Fraction, target: Fraction | None = None) -> Enclosure:
+        """Encloses δ(ε), and no more narrowly than what tells it from a target."""
+        if not self.is_smooth:
+            return self.delta_by_moments(eps)
+        ball = self._along_rays(eps)
+        if ball is not None:
+            found = Enclosure.of_ball(ball)
+            return Enclosure(max(found.lower, 0.0), min(found.upper, 1.0))
+        return self._or_others(
+            lambda: self.delta_by_moments(eps), lambda other: other.delta_at(eps), target=target
+        )
+
+    def _along_rays(self, eps: Fraction) -> arb | None:
+        """The value f(ε) of Gaussian noise on samples by `_rays`; None where that isn't narrow."""
+        ball = ray_delta(self.losses, eps)
+        return None if ball is None or not ball.rad() <= _ENOUGH * ball.lower() else ball
+
+    def _epsilon_along_rays(self, delta: Fraction) -> Enclosure | None:
+        """Where f is δ, likewise; None also of what is nearly normal without tails."""
+        known = ray_losses(self.losses) or ()
+        wide = any(law.mu_squared > _MOST_MU_SQUARED for _, law, _ in known)
+        few = sum(count for _, _, count in known) < _FEW_TIMES
+        return ray_epsilon(self.losses, delta) if wide or few else None
+
+    def delta_by_moments(self, eps: Fraction) -> Enclosure:
+        """The same, from nothing but moment generating functions; of samples alone also others."""
+        infinity_mass = escaping(self.losses)
+        if self._beyond(eps):
+            end = Enclosure.of_exact(infinity_mass)
+            return end if self._clearly_beyond(eps) else Enclosure(end.lower, _up(end.upper))
+        c = self._saddle(eps)
+        if self._underflows(c, eps):
+            end = Enclosure.of_exact(infinity_mass)
+            return Enclosure(end.lower, _up(end.upper))
+        size = Transform.of(self.losses).log_size(c, float(eps))
+        if self.sampled is not None:
+            ball = self._by_few_nodes(c, eps, size)
+            if ball is None:
+                ball = self._along_rays(eps)
+            if ball is None:
+                ball = sampled_value(*self.sampled, eps)
+            value = Enclosure.of_ball(ball)
+            value = Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
+            return self._or_others(lambda: value, lambda other: other.delta_at(eps))
+        return self._delta_by_sums(c, eps, size)
+
+    def _or_others(
+        self,
+        find: Callable[[], Enclosure],
+        ask: Callable[[CutDirection | GridDirection], Enclosure],
+        *,
+        delta: Fraction | None = None,
+        target: Fraction | None = None,
+    ) -> Enclosure:
+        """What is found, and what others say where that is nothing, or wide around a target.
+
+        These are a sum without the tails of Gaussian noise, and a lattice.
+
+        Parameters
+        ----------
+        delta : that is asked for, where it is ε that is found
+        """
+        found, first, answered = Enclosure(0.0, math.inf), None, False
+
+        def cut() -> Enclosure | None:
+            other = self._cut(delta or Fraction(min(found.upper, 1.0)))
+            return None if other is None else ask(other)
+
+        def by_lattice() -> Enclosure:
+            return ask(GridDirection(losses=self.losses))
+
+        ways: list[Callable[[], Enclosure | None]] = [find, cut, by_lattice]
+        if delta is not None and self.is_cut_first:
+            ways[:2] = [cut, find]
+        for way in ways:
+            if found.width <= _WIDE or not (target is None or target in found):
+                break
+            try:
+                with within_doubles():
+                    answer = way()
+            except NumericalError as error:
+                first = first or error
+                continue
+            if answer is not None:
+                answered = True
+                found = Enclosure(max(found.lower, answer.lower), min(found.upper, answer.upper))
+        if first is not None and not answered:
+            raise first
+        return found
+
+    def _cut(self, delta: Fraction) -> CutDirection | None:
+        """The same without tails that make a small share of δ; None where nothing is cut."""
+        count = sum(count for _, count in self.losses)
+        losses, beyond, cut = [], arb(0), False
+        with ctx.workprec(_EFFORTS[0][0]):
+            most = to_arb(delta) * arb(-_EFFORTS[0][1]).exp() / count
+            for loss, times in self.losses:
+                found = CutLoss.of(loss, most)
+                losses.append((loss if found is None else found[0], times))
+                beyond += 0 if found is None else times * found[1]
+                cut = cut or found is not None
+        return CutDirection(whole=Direction(losses=tuple(losses)), beyond=beyond) if cut else None
+
+    def _delta_by_sums(self, c: float, eps: Fraction, size: float) -> Enclosure:
+        infinity_mass = escaping(self.losses)
+        for precision, effort in _EFFORTS:
+            with ctx.workprec(precision):
+                try:
+                    sums = Sums.near(self.losses, c, float(eps), size, effort)
+                except NumericalError:
+                    if (least := self._far_above(eps)) > 0:
+                        return Enclosure(least, 1.0)
+                    raise
+                ball = sums.value(to_arb(eps))
+                if not ball.rad() <= _COARSE * ball.lower() and has_drops(self.losses):
+                    ball = ball.intersection(Drops(losses=self.losses).value(to_arb(eps)))
+                total = ball + to_arb(infinity_mass)
+                if sums.is_between or total.rad() <= WIDTH * total.lower():
+                    value = Enclosure.of_ball(total)
+                    least = Enclosure.of_exact(infinity_mass).lower
+                    return Enclosure(max(value.lower, least), min(value.upper, 1.0))
+        raise NumericalError(f"delta({eps}) is only known to be {total}")
+
+    def _far_above(self, eps: Fraction) -> float:
+        """A lower bound on δ that is near 1 where nearly all losses are above ε, and else below 0.
+
+        1 − δ(ε) = E min(1, e^{ε − L}) ≤ e^{cε} E e^{−cL} for c in [0, 1].
+        """
+        c = np.geomspace(1e-12, 0.5, 64)
+        at = float(c[np.argmin(c * float(eps) + log_moment(self.losses, -c))])
+        most = transform(self.losses, [acb(-at)])[0].real * (arb(at) * to_arb(eps)).exp()
+        return Enclosure.of_ball(1 - most).lower if most.is_finite() else 0.0
+
+    def epsilon_at(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ)."""
+        if not self.is_smooth:
+            return self.epsilon_by_moments(delta)
+        rays = self._epsilon_along_rays(delta)
+        if rays is not None and rays.width <= _WIDE:
+            return rays
+        return self._or_others(
+            lambda: self.epsilon_by_moments(delta),
+            lambda other: other.epsilon_at(delta),
+            delta=delta,
+        )
+
+    def epsilon_by_moments(self, delta: Fraction) -> Enclosure:
+        """The same, as for δ."""
+        target = delta - escaping(self.losses)
+        if target < 0:
+            return Enclosure(math.inf, math.inf)
+        if target == 0:
+            return self._largest()
+        log = _log(target)
+        c = Transform.of(self.losses).saddle(lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
+        moment = float(log_moment(self.losses, np.array([c]))[0])
+        guess = max((moment - math.log(c) - math.log1p(c) - log) / c, 0.0)
+        if guess == 0:
+            if Fraction(self.delta_at(Fraction(0), delta).upper) <= delta:
+                return Enclosure(0.0, 0.0)
+            c = self._saddle(Fraction(0))  # of losses that are small, far from the other one
+        ceiling = self._ceiling()
+        guess = min(guess, ceiling * (1 - 2**-40))
+        if math.isfinite(ceiling):  # next to it, doubles resolve no steeper slope
+            c = min(c, 2**53 / ceiling)
+        if self.sampled is not None:
+            with ctx.workprec(_EFFORTS[0][0]):
+                few = Sums.of_few_nodes(self.losses, c, guess, log, _EFFORTS[0][1])
+                found = few and root(
+                    few.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not few.is_between
+                )
+            rays = None if found else self._epsilon_along_rays(target)
+            if rays is not None and rays.width > _ENOUGH:
+                found = self._sampled_epsilon(target, guess, ceiling)
+                return Enclosure(max(found.lower, rays.lower), min(found.upper, rays.upper))
+            return found or rays or self._sampled_epsilon(target, guess, ceiling)
+        return self._epsilon_by_sums(delta, c, guess, ceiling)
+
+    def _epsilon_by_sums(
+        self, delta: Fraction, c: float, guess: float, ceiling: float
+    ) -> Enclosure:
+        target = delta - escaping(self.losses)
+        log = _log(target)
+        end = Enclosure(min(self._below_the_end(target), ceiling), ceiling)
+        if end.width <= _NARROW:
+            return end
+        for precision, effort in _EFFORTS:
+            with ctx.workprec(precision):
+                sums = Sums.near(self.losses, c, guess, log, effort)
+                found = root(
+                    sums.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not sums.is_between
+                )
+                if found is not None:
+                    return self._sharper(found, target, ceiling) if sums.is_between else found
+                if sums.is_between:  # more precision is no help
+                    break
+        return self._by_values(delta, guess, ceiling)
+
+    def _below_the_end(self, target: Fraction) -> float:
+        """A lower bound on ε from the mass p at the largest loss ε₀ of samples alone.
+
+        There f(ε) ≥ p·(1 − e^{ε − ε₀}).
+        """
+        with ctx.workprec(_EFFORTS[0][0]):
+            mass, most = arb(1), most_lost(self.losses)
+            for loss, count in self.losses:
+                mass *= (loss.ratio.top() if isinstance(loss, SmoothLoss) else arb(0)) ** count
+            if most is None or not mass > to_arb(target):
+                return 0.0
+            return max(Enclosure.of_ball(most + (-to_arb(target) / mass).log1p()).lower, 0.0)
+
+    def _sharper(self, found: Enclosure, target: Fraction, ceiling: float) -> Enclosure:
+        """By sums for an ε that is known better, as long as they help."""
+        for _ in range(_ROUNDS):
+            if found.width <= _SHARP:
+                break
+            guess = (found.lower + found.upper) / 2
+            c = self._saddle(Fraction(guess))
+            if math.isfinite(ceiling):
+                c = min(c, 2**53 / ceiling)
+            try:
+                sums = Sums.near(self.losses, c, guess, _log(target), _EFFORTS[0][1])
+            except NumericalError:
+                break
+            better = root(sums.value, guess, 1 / c, to_arb(target), ceiling, is_exact=False)
+            if better is None:
+                break
+            before = found.width
+            found = Enclosure(max(found.lower, better.lower), min(found.upper, better.upper))
+            if not found.width < before / 2:
+                break
+        return found
+
+    def _by_values(self, delta: Fraction, guess: float, ceiling: float) -> Enclosure:
+        """By values of δ, each by a sum of its own, where one sum doesn't reach from guess to root.
+
+        That is so where δ hardly falls over a long way, as below the losses that make all of it.
+        """
+
+        @cache
+        def sign(eps: float) -> int:
+            """Of δ(ε) − `delta`, 0 where it isn't proven."""
+            value = self.delta_at(Fraction(eps))
+            return (Fraction(value.lower) >= delta) - (Fraction(value.upper) <= delta)
+
+        high = min(max(guess, 1.0), ceiling)
+        while sign(high) >= 0 and high < ceiling:
+            high = min(2 * high, ceiling)
+        return Enclosure(
+            last_holding(lambda eps: sign(eps) > 0, high, width=_NEAR)[0],
+            last_holding(lambda eps: sign(eps) >= 0, high, width=_NEAR)[1],
+        )
+
+    def _by_few_nodes(self, c: float, eps: Fraction, log_size: float) -> arb | None:
+        """The value f(ε) where M falls fast along its line; None where it doesn't, or is wide."""
+        precision, effort = _EFFORTS[0]
+        with ctx.workprec(precision):
+            sums = Sums.of_few_nodes(self.losses, c, float(eps), log_size, effort)
+            if sums is None:
+                return None
+            ball = sums.value(to_arb(eps))
+            return ball if sums.is_between or ball.rad() <= WIDTH * ball.lower() else None
+
+    def _sampled_epsilon(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
+        return self._or_others(
+            lambda: self._by_windows(target, guess, ceiling),
+            lambda other: other.epsilon_at(target),
+            delta=target,
+        )
+
+    def _by_windows(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
+        assert self.sampled is not None  # noqa: S101
+        found = sampled_bounds(*self.sampled, target)
+        try:
+            guess = sampled_root(*self.sampled, target, guess)
+            for precision, effort in SAMPLED_EFFORTS:
+                with ctx.workprec(precision):
+                    near = SampledSum.near(*self.sampled, guess, effort, _log(target))
+                    scale = 1 / float(near.inversion.c)
+                    better = root(near.value, guess, scale, to_arb(target), ceiling, is_exact=False)
+                if better is not None:
+                    ends = max(found.lower, better.lower), min(found.upper, better.upper)
+                    found = Enclosure(*ends)
+                    if found.width <= _NARROW:
+                        break
+        except NumericalError:  # too many nodes: the bounds stay
+            pass
+        return found
+
+    def _underflows(self, c: float, eps: Fraction) -> bool:
+        """Whether f(ε) ≤ P[L > ε] ≤ M(c)e^(−cε) is below all doubles."""
+        with ctx.workprec(128):
+            moment = transform(self.losses, [acb(c)])[0].real
+            return bool(moment * (-arb(c) * to_arb(eps)).exp() < arb(2) ** -1074)
+
+    def _ceiling(self) -> float:
+        """A double at or above the largest loss."""
+        with ctx.workprec(128):
+            most = most_lost(self.losses)
+            return math.inf if most is None else Enclosure.of_ball(most).upper
+
+    def _largest(self) -> Enclosure:
+        with ctx.workprec(128):
+            most = most_lost(self.losses)
+            if most is None:
+                return Enclosure(math.inf, math.inf)
+            end = Enclosure.of_ball(most)
+            return Enclosure(max(end.lower, 0.0), max(end.upper, 0.0))
+
+    def _beyond(self, eps: Fraction) -> bool:
+        """Whether ε is at the largest loss or beyond, as far as 2,048 bits tell."""
+        with ctx.workprec(2048):
+            most = most_lost(self.losses)
+            return most is not None and not to_arb(eps) < most
+
+    def _clearly_beyond(self, eps: Fraction) -> bool:
+        with ctx.workprec(2048):
+            most = most_lost(self.losses)
+            return most is not None and bool(to_arb(eps) >= most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutDirection:
+    """What the sum of losses without their tails says: f is as large, or larger by a probability.
+
+    Attributes
+    ----------
+    whole : of the measures that are left
+    beyond : bound on the probability that a loss is in its tail
+    """
+
+    whole: Direction
+    beyond: arb
+
+    def delta_at(self, eps: Fraction) -> Enclosure:
+        """Encloses δ(ε)."""
+        found = self.whole.delta_by_moments(eps)
+        return Enclosure(found.lower, Enclosure.of_ball(arb(found.upper) + self.beyond).upper)
+
+    def epsilon_at(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ)."""
+        rest = delta - Fraction(Enclosure.of_ball(self.beyond).upper)
+        ends = self.whole.epsilon_by_moments(delta), self.whole.epsilon_by_moments(rest)
+        return Enclosure(ends[0].lower, ends[1].upper)
+
+
+def _log(value: Fraction) -> float:
+    with ctx.workprec(64):
+        return float(to_arb(value).log().mid())
+
+
+def _up(value: float) -> float:
+    return min(math.nextafter(value, math.inf), 1.0)
