@@ -174,9 +174,13 @@ class MechanismFamily:
                     f"{self.name}."
                 )
         mechanism = self.build(replace(request, parameters=self.read(request.parameters)))
-        # Calibration meets the target; a published noise level may miss it.
-        reached = mechanism.privacy().delta_at(request.epsilon)
-        if Fraction(reached.upper) > request.delta:
+        # Calibration meets the target; a published noise level may miss it. Of a δ near 1 doubles
+        # may be too coarse to tell, and of the ε there they aren't.
+        curve = mechanism.privacy()
+        reached = curve.delta_at(request.epsilon)
+        if reached.upper > request.delta and (
+            curve.epsilon_at(request.delta).upper > request.epsilon
+        ):
             raise ConfigurationError(
                 f"{self.name} with these parameters has delta({exact_string(request.epsilon)}) of "
                 f"up to {reached.upper}, and not {exact_string(request.delta)}: it can't be "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from dpverify import catalogue
 from dpverify.catalogue import family_of
 from dpverify.errors import ConfigurationError
+from tests.helpers.cases import CASES
 
 
 @pytest.fixture
@@ -41,3 +43,21 @@ def test_what_is_installed_later_is_found(announced: Any) -> None:
     later = replace(family_of("dp-oporp"), name="later")
     announced.more.append(SimpleNamespace(load=lambda: (later,)))
     assert family_of("later") is later
+
+
+@pytest.mark.parametrize("name", ["dp-oporp", "noise-addition"])
+def test_a_delta_that_is_no_double_is_reached(name: str) -> None:
+    # From 1/2 on the noise's last digit moves δ by less than its own.
+    for number in range(500, 1000, 7):
+        target = replace(CASES[name], epsilon=Fraction(1151, 1000), delta=Fraction(number, 1000))
+        curve = family_of(name).make(target).privacy()
+        assert curve.delta_at(target.epsilon).lower < target.delta
+
+
+def test_a_noise_level_that_misses_the_target_is_refused() -> None:
+    family, target = family_of("dp-oporp"), CASES["dp-oporp"]
+    less = replace(
+        family, build=lambda _: family.make(replace(target, epsilon=Fraction(2001, 1000)))
+    )
+    with pytest.raises(ConfigurationError, match=r"has delta\(2\) of up to .* and not 0\.001"):
+        less.make(target)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import dpverify as dpv
 from dpverify.certificate import checks
 from dpverify.certificate.archive import SKETCH
 from dpverify.certificate.certify import CERTIFICATE, document_digest, environment
@@ -286,6 +290,43 @@ def test_a_delta_above_the_target_differs_whatever_the_version(
     assert differs.fields == ("derived.guarantee.delta.upper",)
     lines = check_fields(altered)
     assert [line.name for line in lines if line.status == "differs"] == ["guarantee"]
+
+
+def test_a_delta_that_is_no_double_is_certified(tmp_path: Path) -> None:
+    np.save(tmp_path / "records.npy", np.zeros((2, 4)))
+    settings = {
+        "data": {"path": "records.npy", "domain": {"low": 0, "high": 1}},
+        "mechanism": {"name": "dp-oporp", "k": 2},
+        "privacy": {
+            "epsilon": "1.1515",
+            "delta": "0.9726",
+            "adjacency": {"kind": "attribute", "beta": 1},
+        },
+        "projection": {"seed": 2023},
+        "audit": {"draws": 100, "moment_draws": 50},
+    }
+    dpv.certify(settings, tmp_path / "out", base=tmp_path, accept=lambda _: True, workers=1)
+    document = json.loads((tmp_path / "out" / CERTIFICATE).read_text(encoding="utf-8"))
+    statement = document["derived"]["guarantee"]
+    assert Fraction(float(statement["delta"]["upper"])) > Fraction("0.9726")
+    assert not [line for line in check_fields(document) if line.status == "differs"]
+    assert not [
+        check
+        for check in check_certificate(document, None, replay=False)
+        if check.status == "differs"
+    ]
+    delta = Enclosure(float(statement["delta"]["lower"]), math.nextafter(0.9726, 1)).as_json()
+    document["derived"]["guarantee"]["delta"] = delta
+    document["environment"]["versions"]["dpverify"] = "0.0.9"
+    document["digest"] = document_digest(document)
+    lines = check_fields(document)
+    assert [line.name for line in lines if line.status == "differs"] == ["guarantee"]
+    (differs,) = [
+        check
+        for check in check_certificate(document, None, replay=False)
+        if check.status == "differs"
+    ]
+    assert differs.fields == ("derived.guarantee.delta.upper",)
 
 
 def test_a_released_file_that_is_missing_or_changed_does_not_agree(
