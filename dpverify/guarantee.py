@@ -187,8 +187,12 @@ class PrivacyCurve(PrivacyBound):
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is for a move that bounds those of all neighbours, and that none may make."""
-        return False
+        """Whether it is for a move that bounds those of all neighbours, and that none may make.
+
+        By default, whether `curve` is, or any of `curves`, which it is made from.
+        """
+        inner = (getattr(self, "curve", None), *getattr(self, "curves", ()))
+        return any(getattr(curve, "is_bound", False) for curve in inner)
 
     def rates(self, threshold: Real, *, noise: Real = 1.0) -> tuple[float, float]:
         """Rates of true and of false positives of the test {L ≥ threshold} at its worst pair.
@@ -201,8 +205,11 @@ class PrivacyCurve(PrivacyBound):
         noise : factor from 2⁻²⁰ to 2²⁰ by which the noise is scaled, the loss still being computed
             for the claimed noise
         """
-        infinite = isinstance(threshold, float) and math.isinf(threshold)
-        place = threshold if infinite else rational("threshold", threshold)
+        place = threshold
+        if not isinstance(place, float) or math.isfinite(place):
+            place = rational("threshold", place)
+        elif math.isnan(place):
+            raise ParameterError("threshold", threshold, "a real number, or infinite")
         scale = rational("noise", noise)
         require(1 / _MOST_NOISE <= scale <= _MOST_NOISE, "noise", noise, "from 2**-20 to 2**20")
         with usual_errors(), np.errstate(over="ignore"):

@@ -205,6 +205,8 @@ def test_rates_at_the_edge_of_doubles_have_an_answer(curve: PrivacyCurve) -> Non
         assert 1 - own - 1e-9 <= below[1] <= 1  # all but what the second law has alone
     for noise in (2**-20, 2**20):
         assert all(0 <= rate <= 1 for rate in curve.rates(1, noise=noise))
+    with pytest.raises(ParameterError, match=r"^threshold=nan must be a real number, or infinite"):
+        curve.rates(math.nan)
     wrong: list[Any] = [math.nan, "one", None]
     for number in wrong:
         with pytest.raises(ParameterError, match=r"^threshold="):

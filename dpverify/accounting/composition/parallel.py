@@ -104,11 +104,6 @@ class Parallel(PrivacyCurve):
         """That of all parts."""
         return self.curves[0].adjacency
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether that of a part is."""
-        return any(curve.is_bound for curve in self.curves)
-
     def __str__(self) -> str:
         return f"parallel({', '.join(map(str, self.curves))})"
 

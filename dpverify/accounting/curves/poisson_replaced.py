@@ -122,11 +122,6 @@ class PoissonReplaced(PrivacyCurve):
         known = self.curve.adjacency
         return Replace(user=known.user if isinstance(known, AddRemove) else None)
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether that of the mechanism is."""
-        return self.curve.is_bound
-
     def __str__(self) -> str:
         return f"{self.curve}.poisson_sampled(rate={number_string(self.rate)}, replaced=True)"
 
@@ -306,7 +301,7 @@ class PoissonReplaced(PrivacyCurve):
                     below = at - ((y - at) * (w - v) / (v - u)).max((z - at) * (v - u) / (w - v))
                     low = max(low, Enclosure.of_ball(below).lower)
                     break
-            return Enclosure(low, min(Enclosure.of_ball(at).upper, 1.0))
+            return Enclosure(low, Enclosure.of_ball(at).upper)
 
     def _largest(self) -> arb:
         """The largest finite loss, where the other order has outputs of its own: slope 0."""

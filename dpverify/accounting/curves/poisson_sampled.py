@@ -198,11 +198,6 @@ class PoissonSampled(PrivacyCurve):
         known = self.curve.adjacency
         return known if isinstance(known, AddRemove) else AddRemove()
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether that of the mechanism is."""
-        return self.curve.is_bound
-
     def __str__(self) -> str:
         try:
             inner = sum_string(self.curve.losses())

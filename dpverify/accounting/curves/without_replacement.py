@@ -116,11 +116,6 @@ class SampledWithoutReplacement(PrivacyCurve):
         """One record replaced."""
         return self.curve.adjacency or Replace()
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether that of the mechanism is."""
-        return self.curve.is_bound
-
     def __str__(self) -> str:
         numbers = f"size={self.size}, out_of={self.out_of}"
         return f"{self.curve}.sampled_without_replacement({numbers})"
