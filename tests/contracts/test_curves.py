@@ -188,7 +188,7 @@ def test_numbers_at_the_edge_of_doubles_have_an_answer(curve: PrivacyBound) -> N
     deltas = [curve.delta_at(epsilon) for epsilon in farthest]
     assert all(0 <= one.lower <= one.upper <= 1 for one in deltas)
     assert all(after.lower <= before.upper for before, after in pairwise(deltas))
-    for delta in (1 - 2**-53, 1 - Fraction(1, 10**400)):
+    for delta in (5e-324, Fraction(1, 10**400), 1 - 2**-53, 1 - Fraction(1, 10**400)):
         with suppress(ParameterError, NumericalError):
             assert 0 <= curve.epsilon_at(delta).lower <= curve.epsilon_at(delta).upper
 

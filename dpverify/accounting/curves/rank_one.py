@@ -34,6 +34,7 @@ from flint import arb
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import NormalRowsLoss
 from dpverify.accounting.solve import falling_root, largest_argument
+from dpverify.accounting.targets import check_delta, check_target
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import require
@@ -66,18 +67,20 @@ class NormalRows(PrivacyCurve):
         Parameters
         ----------
         rows : r ≥ 1
-        epsilon, delta : the target, exact; ε ≥ 0, δ in (0, 1)
+        epsilon, delta : the target, exact; see `check_target`
         """
         eps, target = rational("epsilon", epsilon), rational("delta", delta)
         require(eps >= 0, "epsilon", epsilon, "at least 0")
         require(0 < target < 1, "delta", delta, _UNBOUNDED)
+        check_target(eps, target)
         return Fraction(
             largest_argument(lambda x: cls(rows=rows, gamma=Fraction(x)).delta_at(eps), target)
         )
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
+        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in [1e-300, 1 - 1e-15]."""
         require(delta > 0, "delta", delta, _UNBOUNDED)
+        check_delta(delta)
         return falling_root(self.delta_at, delta)
 
 

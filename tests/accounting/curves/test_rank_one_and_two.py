@@ -14,6 +14,7 @@ from scipy.stats import norm as normal
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal, replaced_row_gamma
+from dpverify.errors import ParameterError
 from dpverify_check import dpverify_check as second
 from tests.helpers.profiles import crossed, day_and_night
 
@@ -186,3 +187,15 @@ def test_gamma_of_a_replaced_row_by_search(floor: Fraction) -> None:
         )
         assert best <= gamma * (1 + 1e-12)
         assert best == pytest.approx(gamma, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", [RankOneNormal, RankTwoNormal])
+@pytest.mark.parametrize("delta", [5e-324, Fraction(1, 10**400), 1 - Fraction(1, 10**16)])
+def test_a_delta_beyond_all_targets_is_refused(
+    kind: type[RankOneNormal] | type[RankTwoNormal], delta: float | Fraction
+) -> None:
+    rule = r"must be 0, or in \[1e-300, 1 - 1e-15\]"
+    with pytest.raises(ParameterError, match=rule):
+        kind(rows=3, gamma=Fraction(1, 10)).epsilon_at(delta)
+    with pytest.raises(ParameterError, match=rule):
+        kind.max_gamma(3, epsilon=1, delta=delta)
