@@ -192,7 +192,7 @@ def test_gamma_of_a_replaced_row_by_search(floor: Fraction) -> None:
 @pytest.mark.parametrize("kind", [RankOneNormal, RankTwoNormal])
 @pytest.mark.parametrize("delta", [5e-324, Fraction(1, 10**400), 1 - Fraction(1, 10**16)])
 def test_a_delta_beyond_all_targets_is_refused(
-    kind: type[RankOneNormal] | type[RankTwoNormal], delta: float | Fraction
+    kind: type[RankOneNormal | RankTwoNormal], delta: float | Fraction
 ) -> None:
     rule = r"must be 0, or in \[1e-300, 1 - 1e-15\]"
     with pytest.raises(ParameterError, match=rule):
