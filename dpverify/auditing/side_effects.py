@@ -7,8 +7,9 @@ release starts does it. Such a hook stays for good: ours is installed with the f
 release, and looks at nothing while none is watched. What is printed is read from `sys.stdout`,
 `sys.stderr` and the descriptors below them, where libraries of other languages write; what is
 written, from the files once the release is over; and log records as they are handled, wherever
-they go. Unseen stays what a variable of a module keeps, what else goes to a file that was open
-before or is still open, and what a thread does that ran before or goes on after the release.
+they go. What was cut off from an array of pyarrow isn't among its values, but pickle writes it: it
+is looked at here. Unseen stays what a variable of a module keeps, what else goes to a file that was
+open before or is still open, and what a thread does that ran before or goes on after the release.
 
 **Dependence.** Noise may be printed, and what is printed may then differ from release to release.
 But a word, a number, a path or a host that is the same in all watched releases of one side, and
@@ -37,6 +38,7 @@ from typing import IO, Any
 from attrs import evolve
 
 from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs.beside import beside
 from dpverify.auditing.outputs.foreign import display_name, foreign_code
 from dpverify.auditing.outputs.leaves import Block
 from dpverify.auditing.outputs.samples import releaser
@@ -60,6 +62,8 @@ _WATCHED = 8  # releases of each side
 _QUOTED = 60  # characters of what is printed
 _LISTED = 3  # things of one kind that are named
 _READ = 10_000  # bytes that are read of what one release prints
+_CUT = "what was cut off from its Arrow arrays, and is pickled with them,"
+_WORD = 8  # bytes of it that are compared together
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -99,7 +103,7 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
     for first in (order.words(_WATCHED + 1) % 2).tolist():
         for side in (first, 1 - first):
             with _watching() as effects, taped(marks):
-                work = partial(_tried, releases[side])
+                work = partial(_tried, releases[side], effects)
                 silent &= foreign_code(work, mechanism, pair, side, (), config.time_limit)
             if program:  # in a process of its own: what this one did was to start it
                 effects.events.clear()
@@ -199,14 +203,17 @@ def _made_unseen(mechanism: Any) -> Any:
     return replace(mechanism, domain=evolve(table, make=make))
 
 
-def _tried(release: Callable[[], Any]) -> bool:
+def _tried(release: Callable[[], Any], effects: _Effects | None = None) -> bool:
     """Whether it returns, and nothing but None."""
     try:
-        return release() is None
+        output = release()
     except PASSING:
         raise
     except BaseException:  # what is raised is an output, which others look at
         return False
+    if effects:
+        effects.cut = beside(output).cut
+    return output is None
 
 
 def _unread(mechanism: Any, pair: Pair, config: AuditConfig) -> tuple[str, ...]:
@@ -255,6 +262,8 @@ def _telling(own: Sequence[_Effects], other: Sequence[_Effects]) -> str:
     for (same, _), (others_same, others_names) in (sides, sides[::-1]):
         for name, leaf in same.items():
             if name in others_same and others_same[name] != leaf:
+                if name.startswith(_CUT):
+                    return f"{_CUT} differs"
                 if isinstance(leaf, Block):
                     return f"{name} differ"
                 return f"{name} is {_shown(leaf)} or {_shown(others_same[name])}"
@@ -309,6 +318,7 @@ class _Effects:
     events : verb and object of each
     files : those that it opened to write to, with their length before
     text, written : what it printed, and what it wrote to files
+    cut : memory of sliced arrays of its output
     """
 
     others: frozenset[int | None]
@@ -316,6 +326,7 @@ class _Effects:
     files: dict[Path, int] = field(default_factory=dict)
     text: str = ""
     written: str = ""
+    cut: bytes = b""
 
     @property
     def leaves(self) -> Mapping[str, Any]:
@@ -326,7 +337,9 @@ class _Effects:
             for name, leaf in value_of(text).leaves
             if name != "structure"
         }
-        return said | {" ".join(event).rstrip(): "done" for event in self.events}
+        words = range(0, len(self.cut), _WORD)
+        cut = {f"{_CUT} at {start}": self.cut[start : start + _WORD].hex() for start in words}
+        return said | cut | {" ".join(event).rstrip(): "done" for event in self.events}
 
     def read(self) -> None:
         """Read what files have that they hadn't before."""

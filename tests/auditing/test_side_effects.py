@@ -278,6 +278,20 @@ def test_noise_in_a_file_is_no_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not effects.leak
 
 
+@pytest.mark.parametrize(("cut_off", "told"), [(0.0, True), (1.0, False)])
+def test_what_is_cut_off_from_an_arrow_array_is_no_output(cut_off: float, told: bool) -> None:
+    pa = pytest.importorskip("pyarrow")
+
+    def slices(data: Any, rng: Any) -> Any:
+        noise = rng.laplace(size=2) * [1, cut_off]
+        return {"sum": pa.array(data.sum() + noise)[:1]}
+
+    claim = dpv.ApproxDP(epsilon=1)
+    mechanism = adapt(slices, claim=claim, adjacency=dpv.Attribute(1), of="record", attributes=1)
+    leak = side_effects(mechanism, PAIR, AuditConfig(workers=1)).leak
+    assert ("cut off from its Arrow arrays" in leak) == told == bool(leak)
+
+
 @dpv.primitive(sensitivity=1, noise=dpv.Laplace(scale=1))
 def noisy(total: float, rng: Any) -> float:
     return float(total + rng.laplace())

@@ -3,8 +3,9 @@
 A container says more than what lies in it: the levels of a category, the frequency of an index, the
 most that a deque holds, the attribute that a subclass of float was given. Whoever gets the object
 gets all of that, and pickle knows it of any type. So a pickler goes through the value, writes
-nowhere, and notes the words and the numbers that it meets. Of tables that is what they hold, and
-not in which blocks or chunks that lies in memory, or whether they are known to be sorted.
+nowhere, and notes the words and the numbers that it meets. Of arrays and tables these are the
+values, and not how they lie in memory: by rows or by columns, in which blocks or chunks, whether
+they are known to be sorted, or beside what was cut off.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = ["Beside", "beside", "can_be_pickled", "has_nothing_beside"]
 
 _EXACT = 2**53  # up to here doubles hold whole numbers
 _MOST = 4096  # words and numbers
+_READ_CUT = 10_000  # bytes of memory
 _SMALL = 64  # numbers of an array that are noted
 _READ = (Decimal, Fraction, complex, datetime.date, datetime.datetime, datetime.timedelta)
 """Types whose values are their parts, and nothing more."""
@@ -56,6 +58,7 @@ class Beside(pickle.Pickler):
     numbers : whole numbers, truth values and doubles, in their order; of an array once, however
         often it is met
     checksums : of bytes and of buffers of pyarrow, in their order
+    cut : the memory of sliced arrays of pyarrow, which pickle would write as a whole
     """
 
     _PROTOCOL = 5
@@ -65,6 +68,7 @@ class Beside(pickle.Pickler):
         self.words: dict[str, None] = {}
         self.numbers: list[float] = []
         self.checksums: list[int] = []
+        self.cut = b""
         self._arrays: set[int] = set()  # by identity, as pickle's memo holds them until the end
 
     def persistent_id(self, obj: Any) -> str | None:
@@ -99,18 +103,35 @@ class Beside(pickle.Pickler):
         return None
 
     def reducer_override(self, obj: Any) -> Any:
-        """Of what a table is made; of anything else what it says itself."""
+        """Of what a table is made, and arrays in one order; of others what they say themselves."""
+        if isinstance(obj, np.ndarray) and not obj.flags.c_contiguous:
+            return obj.copy(order="C").__reduce_ex__(self._PROTOCOL)
         kind = type(obj)
         library, name = kind.__module__.partition(".")[0], kind.__name__
-        if library == "pandas" and name == "DataFrame":
-            columns = [column.array.copy() for _, column in obj.items()]
+        if library == "pandas" and name in ("DataFrame", "Series"):
+            frame = obj.to_frame(obj.name) if name == "Series" else obj
+            columns = [column.array.copy() for _, column in frame.items()]
             labels = obj.flags.allows_duplicate_labels
-            return kind, (obj.index, obj.columns, columns, obj.attrs, labels)
+            return kind, (obj.index, frame.columns, columns, obj.attrs, labels)
         if library == "polars" and name in ("DataFrame", "Series"):
             return obj[np.arange(len(obj))].__reduce_ex__(self._PROTOCOL)
         if library == "pyarrow" and name == "ChunkedArray" and obj.num_chunks != 1:
+            for chunk in obj.chunks:
+                self._whole(chunk)
             return obj.__reduce__()[0], ([obj.combine_chunks()], obj.type)
+        if library == "pyarrow" and name.endswith("Array") and name != "ChunkedArray":
+            return self._whole(obj).__reduce_ex__(self._PROTOCOL)
         return NotImplemented
+
+    def _whole(self, array: Any) -> Any:
+        """An array of pyarrow without what was cut off, which is noted."""
+        try:
+            values = array.take(np.arange(len(array)))
+        except Exception:  # of a type that pyarrow can't take from
+            return array
+        if values.get_total_buffer_size() < array.get_total_buffer_size():
+            self.cut += b"".join(memoryview(each)[:_READ_CUT] for each in array.buffers() if each)
+        return values
 
     def _note(self, number: float) -> None:
         with suppress(OverflowError):  # read where it stands
@@ -144,7 +165,7 @@ def has_nothing_beside(value: Any, depth: int) -> bool:
     if kind in _WHOLE:
         return True
     if kind is np.ndarray:
-        return value.dtype.kind in "biuf" and bool(value.flags.c_contiguous)
+        return value.dtype.kind in "biuf"
     if kind is dict:
         return (
             depth > 0

@@ -127,10 +127,10 @@ def _of_plain_numbers(parts: Collection[Any]) -> bool:
 
 
 def types_of(output: Any) -> Hashable:
-    """The types of what `kept` gave and of its parts, with the shapes and orders of its arrays."""
+    """The types of what `kept` gave and of its parts, with the shapes of its arrays."""
     kind: Any = type(output)
     if kind is np.ndarray:
-        return kind, output.dtype, output.shape, np.isfortran(output)
+        return kind, output.dtype, output.shape
     if kind in (list, tuple):
         return kind, tuple(map(type if _of_plain_numbers(output) else types_of, output))
     if kind in (set, frozenset):
@@ -174,8 +174,8 @@ def value_of(output: Any, types: Any = None) -> Value:
 def _told(types: Any) -> str:
     """Types in words."""
     match types:
-        case (kind, dtype, shape, fortran):
-            return f"{dtype} array of shape {shape}" + (", by columns" if fortran else "")
+        case (kind, dtype, shape):
+            return f"{dtype} array of shape {shape}"
         case (kind, parts):
             return f"{kind.__name__}[{alike(map(_told, parts))}]"
     return name_of(types)

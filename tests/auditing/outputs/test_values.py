@@ -356,7 +356,6 @@ TOLD_APART = {
     "name of a field": tuple(np.array([(1,)], dtype=[(name, int)]) for name in "ab"),
     "width of texts": tuple(np.array(["a"], dtype=width) for width in ("U1", "U9")),
     "what fills a mask": tuple(np.ma.array([1.0], fill_value=n) for n in (0, 1)),
-    "order in memory": (np.ones((2, 3)), np.asfortranarray(np.ones((2, 3)))),
     "attribute of a number": (_Said(1), _with(_Said(1), row=7)),
     "attribute of a number within": (["a", _Said(1)], ["a", _with(_Said(1), row=7)]),
     "attribute of one of several numbers": ([2, _Said(1)], [2, _with(_Said(1), row=7)]),
@@ -635,9 +634,6 @@ def test_what_is_read_already_is_not_read_again() -> None:
     several: list[Any] = [[1.5, "a", {"b": 2}], "a 1", {"a": None}, {"c", "b", "a", 2.5}]
     for plain in [*several, Decimal("1.5"), arrays]:
         assert not any("beside" in name for name, _ in value_of(plain).leaves)
-    held = {"coef_": np.asfortranarray(np.eye(2))}, {"coef_": np.eye(4)[::2, ::2]}
-    for other in held:  # which numpy keeps in another order, or may
-        assert any("beside" in name for name, _ in value_of(other).leaves)
 
 
 def test_what_raises_while_it_is_read_is_no_exception_of_the_mechanism() -> None:
