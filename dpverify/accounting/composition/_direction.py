@@ -116,7 +116,8 @@ class Direction:
         (1 − e^{ε − L})₊ is at most e^{c(L − ε)} times its largest ratio to it, c^c/(1 + c)^{1 + c}.
         """
         sampled = [loss for loss, _ in self.losses if isinstance(loss, ExponentialLoss)]
-        if delta <= 0 or not sampled:
+        rest = delta - escaping(self.losses)
+        if rest <= 0 or not sampled:
             return False
         if self._beyond(eps):
             return self._clearly_beyond(eps)
@@ -128,7 +129,7 @@ class Direction:
                     c = min(c, 300 / float(most.mid()))
             moment = transform(self.losses, [acb(c)])[0].real
             factor = arb(c) ** arb(c) / (1 + arb(c)) ** (1 + arb(c))
-            return bool(moment * (-arb(c) * to_arb(eps)).exp() * factor <= to_arb(delta))
+            return bool(moment * (-arb(c) * to_arb(eps)).exp() * factor <= to_arb(rest))
         return False
 
     def _saddle(self, eps: Fraction) -> float:

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting.composition._direction import Direction, direction_of
-from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.composition.curve import Composed, _reversed
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import (
@@ -27,6 +28,7 @@ from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, Nor
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
+from dpverify.data.adjacency import AddRemove
 from dpverify.enclosure import Enclosure, SquareRoot
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
@@ -326,6 +328,36 @@ def test_pure_releases_next_to_their_largest_loss(times: int, pure: str, delta: 
         found = (times * ApproxDP(epsilon=pure, delta=0)).epsilon_at(delta)
         assert found.lower <= exact <= found.upper
     assert found.width < 1e-11
+
+
+@pytest.mark.parametrize(
+    "sampled",
+    [
+        Gaussian(sigma=10).poisson_sampled(rate="0.2"),
+        30 * Gaussian(sigma=2).poisson_sampled(rate="0.01", replaced=True),
+        Laplace(scale=3).poisson_sampled(rate="0.2"),
+    ],
+    ids=str,
+)
+def test_an_output_of_one_law_alone_shows_all_beside_samples(sampled: PrivacyCurve) -> None:
+    """Whichever law it is of: no bound on finite losses leaves its order out."""
+    p, q = (F(0), F(1)), (F(2, 5), F(3, 5))
+    pair = DiscretePair(p=p, q=q, adjacency=sampled.adjacency)
+    total = pair + sampled
+    assert total.epsilon_at("0.3").lower == math.inf
+    orders = [direction_of(total.losses()), direction_of(_reversed(total.losses()))]
+    for order, mass in zip(orders, (F(0), F(2, 5)), strict=True):
+        for epsilon in (F(2), F(60)):
+            assert order.is_below(epsilon, F(41, 100))
+            assert order.is_below(epsilon, F(39, 100)) == (not mass)
+
+
+def test_an_output_of_one_law_alone_is_the_delta_beside_samples() -> None:
+    for own, other in (((0, 1), ("0.4", "0.6")), (("0.4", "0.6"), (0, 1))):
+        pair = DiscretePair(p=own, q=other, adjacency=AddRemove())
+        total = pair + Gaussian(sigma=10).poisson_sampled(rate="0.2")
+        assert F(2, 5) in total.delta_at(60)
+        assert F(2, 5) <= total.delta_at(2).upper
 
 
 def test_the_additions_of_a_mixture_are_left_out_where_chernoff_shows_less() -> None:
