@@ -36,7 +36,7 @@ from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.curves.gaussian import THEOREM, Gaussian, sigma_gaussian
-from dpverify.data.adjacency import Attribute, BitFlip
+from dpverify.data.adjacency import Attribute, BitFlip, largest_move
 from dpverify.data.blocks import admitted_blocks, joined
 from dpverify.data.domain import Box, dense, uniform
 from dpverify.data.grid import Grid
@@ -328,14 +328,14 @@ class NoiseAddition(Certifiable):
         low, high = self.domain.ends
         bound = self.grid.bound(self.adjacency) * self.grid.step
         pairs = []
-        for name, row, own, target, others in (
-            ("first record, first attribute, from the low end", 0, low, low + float(bound), high),
-            ("last record, last attribute, from the high end", -1, high, high - float(bound), low),
+        for name, row, own, move, others in (
+            ("first record, first attribute, from the low end", 0, low, bound, high),
+            ("last record, last attribute, from the high end", -1, high, -bound, low),
         ):
             record = np.full((self.rows, self.p), others)
             record[row] = own
             neighbour = record.copy()
-            neighbour[row, row] = min(max(target, low), high)
+            neighbour[row, row] = min(max(largest_move(own, move), low), high)
             pairs.append(Pair(name=name, record=record, neighbour=neighbour))
         return pairs
 

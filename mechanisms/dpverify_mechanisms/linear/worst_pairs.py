@@ -7,7 +7,6 @@ what it is charged for rounding, and for whole records where the claimed distanc
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
@@ -15,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.data.adjacency import Adjacency, Attribute, Record
+from dpverify.data.adjacency import Adjacency, Attribute, Record, largest_move
 from dpverify.data.domain import Ball, Box, Sets, Vectors, indicator
 from dpverify.data.grid import Grid
 from dpverify.privacy import Pair
@@ -62,12 +61,12 @@ def _attributes(domain: Box | Ball, sizes: NDArray[np.float64], moved: Fraction)
     match domain:
         case Ball():
             low, high = -float(domain.radius), float(domain.radius)
-            moves = [("all others 0", low, min(_towards(low, moved), high), 0.0)]
+            moves = [("all others 0", low, min(largest_move(low, moved), high), 0.0)]
         case Box():
             low, high = domain.ends
             moves = [
-                ("all others at the low end", low, min(_towards(low, moved), high), low),
-                ("all others at the high end", high, max(_towards(high, -moved), low), high),
+                ("all others at the low end", low, min(largest_move(low, moved), high), low),
+                ("all others at the high end", high, max(largest_move(high, -moved), low), high),
             ]
     worst = int(np.argmax(sizes))
     pairs = []
@@ -99,14 +98,6 @@ def _exchange(least: int, most: int, items: int, changes: int) -> tuple[int, int
             room.append((added + taken, added, taken))
     _, added, taken = max(room)
     return added, taken
-
-
-def _towards(start: float, move: Fraction) -> float:
-    """The farthest double that isn't farther than the move."""
-    exact = Fraction(start) + move
-    target = float(exact)
-    beyond = Fraction(target) > exact if move > 0 else Fraction(target) < exact
-    return math.nextafter(target, start) if beyond else target
 
 
 def _sets(

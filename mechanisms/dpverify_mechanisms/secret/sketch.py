@@ -42,7 +42,7 @@ from dpverify.accounting.curves.rank_two import (
     RankTwoNormal,
     replaced_row_gamma,
 )
-from dpverify.data.adjacency import Edge, Row
+from dpverify.data.adjacency import Edge, Row, largest_move
 from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Ball, Graphs, dense, uniform
 from dpverify.data.grid import Grid
@@ -193,7 +193,7 @@ class CutSketch(SecretRows):
         pairs = []
         for other in sorted({1, self.p - 1}):
             graph = empty.copy()
-            graph[0, other] = graph[other, 0] = min(float(self.adjacency.weight), 1.0)
+            graph[0, other] = graph[other, 0] = min(largest_move(0.0, self.adjacency.weight), 1.0)
             pairs.append(Pair(name=f"edge (0, {other}) added", record=empty, neighbour=graph))
         return pairs
 
@@ -332,7 +332,7 @@ class CovarianceSketch(SecretRows):
         radius = float(self.domain.radius) * (1 - 2.0**-40)
         sine = min(float(self.adjacency.radius) / (2 * radius), math.sqrt(0.5)) * (1 - 2.0**-40)
         long, short, one, other = np.zeros((4, 1, self.p))
-        long[0, 0], short[0, 0] = radius, max(radius - float(self.adjacency.radius), 0.0)
+        long[0, 0], short[0, 0] = radius, max(largest_move(radius, -self.adjacency.radius), 0.0)
         pairs = [Pair(name="one row shortened", record=long, neighbour=short)]
         if self.p > 1:
             one[0, :2] = radius * math.sqrt(1 - sine * sine), radius * sine

@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpverify.data.adjacency import Record
+from dpverify.data.adjacency import Record, largest_move
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.sign.randomized_signs import RandomizedSigns
@@ -93,7 +93,7 @@ def _span(sketch: RandomizedSigns) -> tuple[float, float]:
     low, high = sketch.domain.ends
     step, moves = float(sketch.grid.step), sketch.grid.bound(sketch.adjacency)
     start = max(low, min(-step * (moves // 2), high - step * moves))
-    return start, min(start + step * moves, high)
+    return start, min(largest_move(start, sketch.grid.step * moves), high)
 
 
 def _centre(sketch: RandomizedSigns) -> Vector:
