@@ -6,7 +6,7 @@ Where a result is wide the next way is tried, and what several ways prove is int
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,6 +31,7 @@ from dpverify.accounting.composition._sums import Sums
 from dpverify.accounting.losses.base import (
     ExponentialLoss,
     Losses,
+    PrivacyLoss,
     Transforms,
     escaping,
     log_moment,
@@ -39,6 +40,7 @@ from dpverify.accounting.losses.base import (
     transforms,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.discrete_samples import cut_sample
 from dpverify.accounting.losses.poisson_sampled import MixtureLoss
 from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothBatchLoss, SmoothLoss
 from dpverify.accounting.solve import last_holding
@@ -46,7 +48,7 @@ from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError
 from dpverify.execution.arithmetic import within_doubles
 
-__all__ = ["CutDirection", "Direction", "direction_of"]
+__all__ = ["CutDirection", "Direction", "TailedDirection", "direction_of", "without_tails"]
 
 # Precision in bits, and the logarithm of the relative error that aliases and omitted nodes may
 # make together; the next pair is tried where a result is wider than WIDTH.
@@ -67,9 +69,9 @@ def direction_of(losses: Losses) -> Direction | GridDirection:
         require_few([count for _, count in losses])
     known = transforms(losses)
     alone = losses[0][1] == len(losses) == 1  # which is known by its tails
-    if known is None or (alone and all(smooth)):
+    if alone and (known is None or all(smooth)):
         return GridDirection(losses=losses)
-    return Direction(losses=known)
+    return TailedDirection(losses=losses) if known is None else Direction(losses=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,46 +201,15 @@ class Direction:
         ----------
         delta : that is asked for, where it is ε that is found
         """
-        found, first, answered = Enclosure(0.0, math.inf), None, False
 
-        def cut() -> Enclosure | None:
-            other = self._cut(delta or Fraction(min(found.upper, 1.0)))
+        def cut(found: Enclosure) -> Enclosure | None:
+            other = without_tails(self.losses, delta or Fraction(min(found.upper, 1.0)))
             return None if other is None else ask(other)
 
-        def by_lattice() -> Enclosure:
-            return ask(GridDirection(losses=self.losses))
-
-        ways: list[Callable[[], Enclosure | None]] = [find, cut, by_lattice]
+        ways = [lambda _: find(), cut, lambda _: ask(GridDirection(losses=self.losses))]
         if delta is not None and self.is_cut_first:
-            ways[:2] = [cut, find]
-        for way in ways:
-            if found.width <= _WIDE or not (target is None or target in found):
-                break
-            try:
-                with within_doubles():
-                    answer = way()
-            except NumericalError as error:
-                first = first or error
-                continue
-            if answer is not None:
-                answered = True
-                found = Enclosure(max(found.lower, answer.lower), min(found.upper, answer.upper))
-        if first is not None and not answered:
-            raise first
-        return found
-
-    def _cut(self, delta: Fraction) -> CutDirection | None:
-        """The same without tails that make a small share of δ; None where nothing is cut."""
-        count = sum(count for _, count in self.losses)
-        losses, beyond, cut = [], arb(0), False
-        with ctx.workprec(_EFFORTS[0][0]):
-            most = to_arb(delta) * arb(-_EFFORTS[0][1]).exp() / count
-            for loss, times in self.losses:
-                found = CutLoss.of(loss, most)
-                losses.append((loss if found is None else found[0], times))
-                beyond += 0 if found is None else times * found[1]
-                cut = cut or found is not None
-        return CutDirection(whole=Direction(losses=tuple(losses)), beyond=beyond) if cut else None
+            ways[:2] = [cut, lambda _: find()]
+        return _together(ways, target)
 
     def _delta_by_sums(self, c: float, eps: Fraction, size: float) -> Enclosure:
         infinity_mass = escaping(self.losses)
@@ -263,8 +234,10 @@ class Direction:
     def _far_above(self, eps: Fraction) -> float:
         """A lower bound on δ that is near 1 where nearly all losses are above ε, and else below 0.
 
-        1 − δ(ε) = E min(1, e^{ε − L}) ≤ e^{cε} E e^{−cL} for c in [0, 1].
+        1 − δ(ε) = E min(1, e^{ε − L}) ≤ e^{cε} E e^{−cL} for c in [0, 1], of laws.
         """
+        if not all(loss.is_law for loss, _ in self.losses):
+            return 0.0
         c = np.geomspace(1e-12, 0.5, 64)
         at = float(c[np.argmin(c * float(eps) + log_moment(self.losses, -c))])
         most = transform(self.losses, [acb(-at)])[0].real * (arb(at) * to_arb(eps)).exp()
@@ -311,7 +284,7 @@ class Direction:
             rays = None if found else self._epsilon_along_rays(target)
             if rays is not None and rays.width > _ENOUGH:
                 found = self._sampled_epsilon(target, guess, ceiling)
-                return Enclosure(max(found.lower, rays.lower), min(found.upper, rays.upper))
+                return _both(found, rays)
             return found or rays or self._sampled_epsilon(target, guess, ceiling)
         return self._epsilon_by_sums(delta, c, guess, ceiling)
 
@@ -365,7 +338,7 @@ class Direction:
             if better is None:
                 break
             before = found.width
-            found = Enclosure(max(found.lower, better.lower), min(found.upper, better.upper))
+            found = _both(found, better)
             if not found.width < before / 2:
                 break
         return found
@@ -418,8 +391,7 @@ class Direction:
                     scale = 1 / float(near.inversion.c)
                     better = root(near.value, guess, scale, to_arb(target), ceiling, is_exact=False)
                 if better is not None:
-                    ends = max(found.lower, better.lower), min(found.upper, better.upper)
-                    found = Enclosure(*ends)
+                    found = _both(found, better)
                     if found.width <= _NARROW:
                         break
         except NumericalError:  # too many nodes: the bounds stay
@@ -459,6 +431,26 @@ class Direction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TailedDirection(GridDirection):
+    """The same of losses that are known by their tails, also without the least of their outputs."""
+
+    def delta_at(self, eps: Fraction) -> Enclosure:
+        """Encloses δ(ε)."""
+
+        def cut(found: Enclosure) -> Enclosure | None:
+            other = without_tails(self.losses, Fraction(min(found.upper, 1.0)))
+            return None if other is None else other.delta_at(eps)
+
+        return _together([lambda _: GridDirection.delta_at(self, eps), cut])
+
+    def epsilon_at(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ)."""
+        cut = without_tails(self.losses, delta)
+        found = [] if cut is None else [lambda _: cut.epsilon_at(delta)]
+        return _together([*found, lambda _: GridDirection.epsilon_at(self, delta)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CutDirection:
     """What the sum of losses without their tails says: f is as large, or larger by a probability.
 
@@ -481,6 +473,52 @@ class CutDirection:
         rest = delta - Fraction(Enclosure.of_ball(self.beyond).upper)
         ends = self.whole.epsilon_by_moments(delta), self.whole.epsilon_by_moments(rest)
         return Enclosure(ends[0].lower, ends[1].upper)
+
+
+def without_tails(losses: Losses, delta: Fraction) -> CutDirection | None:
+    """The same without tails that make a small share of δ; None where nothing is cut."""
+    count = sum(count for _, count in losses)
+    left: list[tuple[PrivacyLoss, int]] = []
+    beyond, cut = arb(0), False
+    with ctx.workprec(_EFFORTS[0][0]):
+        most = to_arb(delta) * arb(-_EFFORTS[0][1]).exp() / count
+        for loss, times in losses:
+            found = CutLoss.of(loss, most) or cut_sample(loss, most)
+            left.append((loss if found is None else found[0], times))
+            beyond += 0 if found is None else times * found[1]
+            cut = cut or found is not None
+    known = transforms(tuple(left))
+    return CutDirection(whole=Direction(losses=known), beyond=beyond) if cut and known else None
+
+
+def _together(
+    ways: Sequence[Callable[[Enclosure], Enclosure | None]], target: Fraction | None = None
+) -> Enclosure:
+    """What they prove, one after another as long as that is wide, or wide around a target.
+
+    Parameters
+    ----------
+    ways : each is given what those before it have found, and may find nothing
+    """
+    found, first, answered = Enclosure(0.0, math.inf), None, False
+    for way in ways:
+        if found.width <= _WIDE or not (target is None or target in found):
+            break
+        try:
+            with within_doubles():
+                answer = way(found)
+        except NumericalError as error:
+            first = first or error
+            continue
+        if answer is not None:
+            found, answered = _both(found, answer), True
+    if first is not None and not answered:
+        raise first
+    return found
+
+
+def _both(one: Enclosure, other: Enclosure) -> Enclosure:
+    return Enclosure(max(one.lower, other.lower), min(one.upper, other.upper))
 
 
 def _log(value: Fraction) -> float:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dpverify.enclosure import SquareRoot, to_arb
 from dpverify.errors import require
+from dpverify.execution.threads import one_thread
 
 __all__ = [
     "ROUND_OFF",
@@ -58,7 +59,7 @@ ROUND_OFF = 2.0**-48
 """32u: eight roundings of 4u each."""
 _SHOWN = 6  # terms of a sum
 _MOST_HELD = 1 << 20  # numbers at once
-_TOGETHER = 24  # terms of a product of matrices, which is so small that it takes one thread
+_TOGETHER = 24  # terms of a product of matrices, which adds up their round-off
 _IN_ALL = 1e-18  # share that terms left out may make
 
 
@@ -129,9 +130,10 @@ class EvenHeights:
         near = np.exp(np.outer(places, 1j * step * np.arange(columns)))
         far *= weights
         table = np.zeros((rows, columns), dtype=np.complex128)
-        for first in range(0, len(places), _TOGETHER):
-            part = slice(first, first + _TOGETHER)
-            table += far[:, part] @ near[part]
+        with one_thread():
+            for first in range(0, len(places), _TOGETHER):
+                part = slice(first, first + _TOGETHER)
+                table += far[:, part] @ near[part]
         return table.ravel()[: len(self.y)], sum_error(weights, places, self.y)
 
     def half_inverse(self, c: float) -> NDArray[np.complex128]:
@@ -174,6 +176,11 @@ class PrivacyLoss:
     def infinity_mass(self) -> Fraction:
         """P[L = ∞]."""
         return Fraction(0)
+
+    @property
+    def is_law(self) -> bool:
+        """Whether probabilities add up to 1."""
+        return True
 
     @property
     def support(self) -> Support | None:

@@ -15,6 +15,7 @@ from dpverify.accounting.losses.base import (
     ROUND_OFF,
     Characteristic,
     Doubles,
+    EvenHeights,
     Log,
     Step,
     Support,
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 _MOST_ATOMS = 1 << 14
+_MANY = 32  # atoms, from which on their sums at even heights are products of matrices
 
 
 class AtomicLoss(TransformedLoss, TailedLoss):
@@ -78,19 +80,34 @@ class AtomicLoss(TransformedLoss, TailedLoss):
 
     def characteristic(self, c: float, y: Doubles) -> Characteristic:
         """A finite trigonometric sum."""
-        logs, losses = _doubles(self)
-        exponents = logs + losses * c
-        weights = np.exp(exponents - exponents.max())
-        weights /= weights.sum()
+        weights, error = self._weights(c, y)
         real, imaginary = np.zeros_like(y), np.zeros_like(y)
-        for weight, loss in zip(weights, losses, strict=True):
+        for weight, loss in zip(weights, _doubles(self)[1], strict=True):
             angle = loss * y
             real += weight * np.cos(angle)
             imaginary += weight * np.sin(angle)
-        # A weight's relative error is at most that of its exponent, an angle's error is relative.
+        return real + 1j * imaginary, error
+
+    def _weights(self, c: float, y: Doubles) -> tuple[Doubles, Doubles]:
+        """Of the atoms at c, and a bound on what they and the angles make a sum err by.
+
+        A weight's relative error is at most that of its exponent, an angle's error is relative.
+        """
+        logs, losses = _doubles(self)
+        exponents = logs + losses * c
+        weights = np.exp(exponents - exponents.max())
         most = float(np.abs(losses).max())
         fixed = len(losses) + 1 + float(np.abs(logs).max()) + 2 * abs(c) * most
-        return real + 1j * imaginary, ROUND_OFF * (fixed + most * y)
+        return weights / weights.sum(), ROUND_OFF * (fixed + most * y)
+
+    def characteristic_along(self, c: float, heights: EvenHeights) -> Characteristic:
+        """The same; of many atoms as a product of matrices."""
+        losses = _doubles(self)[1]
+        if len(losses) < _MANY:
+            return self.characteristic(c, heights.y)
+        weights, error = self._weights(c, heights.y)
+        values, off = heights.sum(weights.astype(np.complex128), losses.astype(np.complex128))
+        return values, off + error
 
     def envelope(self, c: float, y: float) -> float:
         """Atoms never die out."""

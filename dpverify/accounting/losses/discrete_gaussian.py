@@ -40,6 +40,7 @@ outputs themselves is short: at c their law is e^{−(y + cΔ)²/2σ²} but for 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -57,13 +58,15 @@ from dpverify.accounting.losses.base import (
     TailedLoss,
     TransformedLoss,
 )
+from dpverify.accounting.losses.discrete import AtomicLoss
 from dpverify.enclosure import root_string, to_arb
 from dpverify.errors import NumericalError
 from dpverify.numbers import to_count, to_positive_rational
 
-__all__ = ["DiscreteGaussianLoss"]
+__all__ = ["CutDiscreteGaussianLoss", "DiscreteGaussianLoss"]
 
 _OUTPUTS = np.arange(-11.0, 12.0)  # from the one next to the middle
+_MOST_OUTPUTS = 1 << 12  # of a law without its tails
 _MOST_SUMMED = 10**6  # σ² up to which sums from all numbers of a block on are kept
 _BLOCK = 256
 _FARTHEST, _BOUND = 1 << 64, 64  # radius, and bits of the bound on what a formula leaves out
@@ -159,6 +162,51 @@ class DiscreteGaussianLoss(TransformedLoss, TailedLoss):
         """Atoms never die out."""
         del c, y
         return 0.0
+
+
+@frozen(kw_only=True)
+class CutDiscreteGaussianLoss(AtomicLoss):
+    """The same of finitely many outputs, its own reverse: less than a law.
+
+    Parameters
+    ----------
+    whole : the loss
+    reach : outputs y with −reach ≤ y ≤ Δ + reach are left
+    """
+
+    whole: DiscreteGaussianLoss
+    reach: int
+
+    @property
+    def is_law(self) -> bool:
+        """Not: probabilities don't add up to 1."""
+        return False
+
+    def atoms(self) -> list[tuple[arb, arb]]:
+        """One for each output."""
+        square, move = self.whole.sigma_squared, self.whole.sensitivity
+        variance, rest = to_arb(square), _normalization(square, ctx.prec)
+        return [
+            ((-(arb(y) ** 2) / (2 * variance)).exp() / rest, move * (move - 2 * y) / (2 * variance))
+            for y in range(-self.reach, self.reach + move + 1)
+        ]
+
+    def lost(self) -> arb:
+        """The first law's mass on other outputs, which is the second one's too."""
+        square, first = self.whole.sigma_squared, -self.reach - 1
+        moves = (0, self.whole.sensitivity)
+        return sum((_up_to(square, first - move, ctx.prec) for move in moves), arb(0)).upper()
+
+    @classmethod
+    def of(cls, whole: DiscreteGaussianLoss, most: arb) -> CutDiscreteGaussianLoss | None:
+        """With no more left out than that; None where too many outputs are left."""
+        reaches = range(_MOST_OUTPUTS // 2)
+        place = bisect_left(
+            reaches, 1, key=lambda reach: cls(whole=whole, reach=reach).lost() <= most
+        )
+        if place == len(reaches) or 2 * place + whole.sensitivity >= _MOST_OUTPUTS:
+            return None
+        return cls(whole=whole, reach=place)
 
 
 def _up_to(square: Fraction, last: int, precision: int) -> arb:

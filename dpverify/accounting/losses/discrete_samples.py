@@ -13,6 +13,11 @@ w·e^{−ℓ}; and 0, of the rest. As ℓ is its own reverse, 1 is m, the probab
 Σ w + w·e^{−ℓ} over ℓ > 0, so the rest, without the infinite losses' q·m, is
 
     z + (1 − q)·(m + Σ_{ℓ > 0} w·(1 − e^{−ℓ})).
+
+**Without some outputs** (`cut_sample`) these atoms are what the others make of each law: the first
+law's mass at an output with ℓ > 0 and at its mirror image is w·e^{G − ℓ} + w·e^{−ℓ} +
+(1 − q)·w·(1 − e^{−ℓ}) = w + w·e^{−ℓ}. Its mass on outputs that are left out is at most what either
+law of the base has there, which is the same for both.
 """
 
 from __future__ import annotations
@@ -20,11 +25,16 @@ from __future__ import annotations
 from attrs import evolve, frozen
 from flint import arb
 
+from dpverify.accounting.losses.base import PrivacyLoss, TransformedLoss
 from dpverify.accounting.losses.discrete import AtomicLoss
+from dpverify.accounting.losses.discrete_gaussian import (
+    CutDiscreteGaussianLoss,
+    DiscreteGaussianLoss,
+)
 from dpverify.accounting.losses.sampled import BatchLoss, SampledLoss
 from dpverify.enclosure import to_arb
 
-__all__ = ["DiscreteBatchLoss", "DiscreteSampledLoss"]
+__all__ = ["DiscreteBatchLoss", "DiscreteSampledLoss", "cut_sample"]
 
 
 @frozen(kw_only=True)
@@ -32,6 +42,11 @@ class DiscreteSampledLoss(AtomicLoss, SampledLoss):
     """The loss of a release on a Poisson sample, for one record that is removed or added."""
 
     base: AtomicLoss
+
+    @property
+    def is_law(self) -> bool:
+        """Whether that of the base is."""
+        return self.base.is_law
 
     def atoms(self) -> list[tuple[arb, arb]]:
         """One for each of the base, and one for what shows the record's absence."""
@@ -56,6 +71,11 @@ class DiscreteBatchLoss(AtomicLoss, BatchLoss):
 
     base: AtomicLoss
 
+    @property
+    def is_law(self) -> bool:
+        """Whether that of the base is."""
+        return self.base.is_law
+
     def atoms(self) -> list[tuple[arb, arb]]:
         """Two for each positive one of the base, and 0."""
         q, mass = to_arb(self.rate), to_arb(self.base.infinity_mass)
@@ -70,3 +90,19 @@ class DiscreteBatchLoss(AtomicLoss, BatchLoss):
                 zero += weight
         rest = zero + to_arb(1 - self.rate) * moved
         return [*found, (rest, arb(0))] if rest > 0 else found
+
+
+def cut_sample(loss: PrivacyLoss, most: arb) -> tuple[TransformedLoss, arb] | None:
+    """Discrete Gaussian noise on a sample, of finitely many outputs, and the mass of the others.
+
+    None of other noise, and where more than `most` would have to be left out.
+    """
+    if not isinstance(loss, SampledLoss | BatchLoss):
+        return None
+    base = loss.base
+    cut = CutDiscreteGaussianLoss.of(base, most) if isinstance(base, DiscreteGaussianLoss) else None
+    if cut is None:
+        return None
+    if isinstance(loss, SampledLoss):
+        return DiscreteSampledLoss(base=cut, rate=loss.rate, added=loss.added), cut.lost()
+    return DiscreteBatchLoss(base=cut, rate=loss.rate), cut.lost()

@@ -163,6 +163,11 @@ class CutLoss(SmoothLoss):
     ends: tuple[float, float]
 
     @property
+    def is_law(self) -> bool:
+        """Not: probabilities don't add up to 1."""
+        return False
+
+    @property
     def ratio(self) -> Ratio:
         """That of the loss, between the ends."""
         loss = self.whole
