@@ -22,7 +22,7 @@ from dpverify.data.columns import Number
 from dpverify.data.domain import Domain
 from dpverify.data.table import Table
 from dpverify.enclosure import Real, rational
-from dpverify.errors import ParameterError
+from dpverify.errors import ParameterError, require
 from dpverify.execution.progress import notebook_line
 from dpverify.privacy import Mechanism, Pair
 
@@ -145,14 +145,18 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
         time_limit=time_limit,
         brief=brief,
     )
+    kept = journal is None or isinstance(journal, AuditJournal)
+    require(kept, "journal", journal, "an AuditJournal")
+    told = progress is None or callable(progress)
+    require(told, "progress", progress, "a function of a step's name")
     selection = Selection(kinds=kinds, without=without, pairs=pairs, search=search)
     mechanism = _mechanism(subject, at, {n: v for n, v in words.items() if v is not None})
     if features is not None:
         mechanism = Encoded(mechanism, features)
     try:
         with ending(config.longest), notebook_line(wanted=progress is None) as line:
-            told = progress or line
-            return run(mechanism, config, selection, replay=replay, journal=journal, progress=told)
+            say = progress or line
+            return run(mechanism, config, selection, replay=replay, journal=journal, progress=say)
     finally:
         if isinstance(subject, Command):
             subject.close()

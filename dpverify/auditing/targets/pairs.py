@@ -60,8 +60,8 @@ def _of_table(mechanism: Any, pair: Pair) -> Pair:
     try:
         sides = [table.admit(side) for side in (pair.record, pair.neighbour)]
     except RecordsError as error:
-        name = shown(pair.name)
-        raise ParameterError("pair", name, f"of data sets of the table: {error}") from None
+        reason = f"of data sets of the table: {error}".removesuffix(".")
+        raise ParameterError("pair", shown(pair.name), reason) from None
     return Pair(name=pair.name, record=sides[0], neighbour=sides[1])
 
 
@@ -85,7 +85,8 @@ def _require_meant(mechanism: Any, pair: Pair) -> None:
             for side in sides:
                 domain.admit(side)
         except RecordsError as error:
-            raise ParameterError("pair", name, f"in the declared domain: {error}") from None
+            reason = f"in the declared domain: {error}".removesuffix(".")
+            raise ParameterError("pair", name, reason) from None
 
 
 _PAIR = "a Pair(name=…, record=…, neighbour=…)"

@@ -219,8 +219,19 @@ def test_a_pair_that_does_not_fit_is_refused_before_anything_is_drawn(
     says: str, options: dict[str, Any], record: Any, neighbour: Any
 ) -> None:
     pair = Pair(name="mine", record=record, neighbour=neighbour)
-    with pytest.raises(ParameterError, match=says):
+    with pytest.raises(ParameterError, match=says) as caught:
         audited(of(undrawn, **options), pairs=[pair])
+    assert ".." not in str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["journal", "progress"])
+def test_what_an_audit_is_kept_or_told_by_is_checked_before_anything_is_drawn(word: str) -> None:
+    asked: dict[str, Any] = {
+        word: "audit.json",
+        "pairs": [Pair(name="mine", record=ZEROS, neighbour=ONE)],
+    }
+    with pytest.raises(ParameterError, match=f"{word}=audit.json must be"):
+        dpv.audit(of(undrawn, of="dataset"), **asked)
 
 
 def test_a_pair_alone_is_no_list() -> None:
