@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 # One thread for linear algebra: each core has a process of its own already, and threads that wait
 # for a core spin. It is read when numpy is first loaded; what tests start inherits it.
@@ -37,5 +38,22 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     collected = yield
     gc.collect()  # classes that `slots` made again are still among the subclasses
     gc.freeze()
+    gc.set_threshold(20_000)  # what a test leaves is little, and looked at less often
     gc.enable()
     return collected
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """What passes is told once: the process that hands tests out reads each of five messages.
+
+    Where durations are asked for each phase is told, as without other processes.
+    """
+    if not hasattr(item.config, "workerinput") or item.config.getoption("durations"):
+        return None
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    passed = all(report.passed for report in reports)
+    for report in reports:
+        if not passed or report.when == "call":
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True

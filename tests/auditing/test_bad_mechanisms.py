@@ -174,7 +174,7 @@ def test_what_raises_at_most_data_sets_is_audited(fits: Callable[[float], bool])
             raise LookupError("no column")
         return float(rng.laplace())
 
-    assert audit(picky, draws=400, **SEARCHED).verdict == "violation"
+    assert audit(picky, draws=200, **SEARCHED).verdict == "violation"
 
 
 def test_what_is_always_raised_in_other_words_is_an_output() -> None:

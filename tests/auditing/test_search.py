@@ -193,7 +193,7 @@ def test_outputs_of_any_size_are_compared(large: float) -> None:
 def test_a_search_is_the_same_each_time_and_with_workers() -> None:
     mechanism: Any = of(sharp_beyond_four)
     first, second = (
-        search(mechanism, (), space(EIGHT, 5), AuditConfig(draws=250, seed=3, workers=workers))
+        search(mechanism, (), space(EIGHT, 5), AuditConfig(draws=100, seed=3, workers=workers))
         for workers in (1, 2)
     )
     assert first.pair is not None
@@ -266,7 +266,7 @@ def sum_of_several(data: NDArray[np.float64], rng: np.random.Generator) -> float
 
 def test_some_pairs_that_fail_are_reported_and_the_others_audited() -> None:
     mechanism = of(sum_of_several, 1, of="dataset", rows=(1, 3))
-    report = audited(mechanism, draws=200)
+    report = audited(mechanism, draws=60)
     assert report.verdict == "no_violation_found"
     assert "pairs of shape (1 or 3, 1), in [0, 8]; " in report.searched
     assert "too few" in report.searched

@@ -72,7 +72,7 @@ def is_number(value: Any) -> bool:
 
 def test_an_untouched_certificate_agrees(certificate: dict[str, Any], workplace: Path) -> None:
     checks = check_certificate(certificate, workplace / "out")
-    assert {check.status for check in checks} == {"agrees"}
+    assert [check for check in checks if check.status != "agrees"] == []
     assert {check.name for check in checks} >= {"digest", "replay", "attack", "released file"}
 
 
@@ -90,7 +90,7 @@ def kept_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("kept_draws")
-@pytest.mark.parametrize("every", day_and_night(41, 1))
+@pytest.mark.parametrize("every", day_and_night(97, 1))
 def test_every_number_changed_alone_is_noticed_without_the_digest(
     certificate: dict[str, Any], workplace: Path, every: int
 ) -> None:
@@ -159,7 +159,7 @@ def everything(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[s
 
 
 @pytest.mark.usefixtures("kept_draws")
-@pytest.mark.parametrize(("every", "inputs"), day_and_night((1997, 29), (1, 1)))
+@pytest.mark.parametrize(("every", "inputs"), day_and_night((3989, 61), (1, 1)))
 def test_every_edit_of_every_value_is_noticed(
     certificate: dict[str, Any], workplace: Path, tmp_path: Path, every: int, inputs: int
 ) -> None:
@@ -186,7 +186,7 @@ def test_every_edit_of_every_value_is_noticed(
     assert unnoticed <= FREE
 
 
-@pytest.mark.parametrize("every", day_and_night(7, 1))
+@pytest.mark.parametrize("every", day_and_night(29, 1))
 def test_every_field_changed_alone_breaks_the_digest(
     certificate: dict[str, Any], workplace: Path, every: int
 ) -> None:

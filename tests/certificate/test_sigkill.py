@@ -106,6 +106,7 @@ def test_a_killed_certify_leaves_the_old_release_or_the_new_one(
     tell("certify", found)
 
 
+@pytest.mark.nightly
 def test_a_killed_release_of_blocks_publishes_nothing(place: Path, kills: int, tell: Tell) -> None:
     """Nothing is published before the whole is; no later release holds a row of a killed one."""
     np.save(place / "records.npy", np.random.default_rng(3).random((ROWS, 18)))

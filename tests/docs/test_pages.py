@@ -238,6 +238,7 @@ def test_a_false_block_is_found(tmp_path: Path, folder: Path) -> None:
             run_page(page, folder, nightly=False)
 
 
+@pytest.mark.nightly
 def test_few_pairs_are_for_the_page_alone(tmp_path: Path, folder: Path) -> None:
     page, usual = tmp_path / "page.md", search.CANDIDATES
     few = f"def test_few():\n    assert search.CANDIDATES == {FEW}\n"

@@ -29,6 +29,7 @@ from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
+from tests.helpers.profiles import crossed, day_and_night
 
 Pairs = tuple[tuple[Fraction, Fraction], ...]
 F = Fraction
@@ -289,16 +290,14 @@ def test_deep_tails_of_ten_thousand_bits() -> None:
             assert sign * (total - mpmath.mpf(10) ** -300) >= 0
 
 
+@pytest.mark.parametrize("coin", day_and_night(None, F(3, 4)))
 @pytest.mark.parametrize(
-    ("noises", "coin"),
-    [
-        ([(F(1), 1), (F(1), 1), (F(1), 1)], None),
-        ([(F(3, 2), 2), (F(2), 1)], None),
-        ([(F(1, 5), 1), (F(2), 3)], None),
-        pytest.param([(F(1, 5), 1), (F(2), 3)], F(3, 4), marks=pytest.mark.nightly),
-    ],
+    ("noises", "epsilon"),
+    crossed(
+        [[(F(1), 1), (F(1), 1), (F(1), 1)], [(F(3, 2), 2), (F(2), 1)], [(F(1, 5), 1), (F(2), 3)]],
+        [F(0), F(1, 3), F(7)],
+    ),
 )
-@pytest.mark.parametrize("epsilon", [F(0), F(1, 3), F(7)])
 def test_discrete_gaussians_by_their_outputs(
     noises: list[tuple[Fraction, int]], coin: Fraction | None, epsilon: Fraction
 ) -> None:

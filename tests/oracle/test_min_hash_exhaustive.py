@@ -185,7 +185,7 @@ def test_least_similarity_is_attained(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("rule", day_and_night(*RULES))
-@pytest.mark.parametrize("setup", thinned(SETUPS, 3))
+@pytest.mark.parametrize("setup", thinned(SETUPS, 4))
 def test_claim_over_the_draw_is_exact(setup: Setup, rule: BucketRule) -> None:
     sketch = mechanism(setup, rule)
     with ctx.workprec(200):
@@ -195,7 +195,7 @@ def test_claim_over_the_draw_is_exact(setup: Setup, rule: BucketRule) -> None:
 
 
 @pytest.mark.parametrize("rule", day_and_night(*RULES))
-@pytest.mark.parametrize("setup", thinned(SETUPS[:1] + SETUPS[3:], 4))
+@pytest.mark.parametrize("setup", thinned(SETUPS[:1] + SETUPS[3:], 5))
 def test_claim_for_realised_functions_is_exact(setup: Setup, rule: BucketRule) -> None:
     """Some realised functions put all buckets of some neighbours as far apart as can be."""
     sketch = mechanism(setup, rule, "realised")

@@ -70,7 +70,8 @@ def contradictions(curve: dpv.PrivacyCurve, oracle: SampledOracle, delta: float)
     return found
 
 
-@pytest.mark.parametrize(("sigma", "q"), day_and_night((3.0, 0.4), (0.7, 0.01)))
+@pytest.mark.nightly
+@pytest.mark.parametrize(("sigma", "q"), [(3.0, 0.4), (0.7, 0.01)])
 def test_lattices_hold_a_single_release(sigma: float, q: float) -> None:
     """Whose δ is that of the noise at another ε, times q."""
     epsilon = mpmath.mpf("0.3")
@@ -86,6 +87,7 @@ def test_enclosures_agree_with_lattices(row: tuple[float, float, int, float]) ->
     assert not faults(row)
 
 
+@pytest.mark.nightly
 def test_a_removal_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     directions = Composed._directions
     monkeypatch.setattr(Composed, "_directions", lambda self: directions(self)[1:])
@@ -162,7 +164,7 @@ def test_sums_of_answers_are_counted(kind: Any) -> None:
     assert least < found.lower <= found.upper < most < least * (1 + 1e-7)
 
 
-@pytest.mark.parametrize("kind", [Removal, Replaced, Batch])
+@pytest.mark.parametrize("kind", day_and_night(Removal, Replaced, Batch))
 @pytest.mark.parametrize("noise", day_and_night(Normal, Laplace))
 def test_a_single_release_is_an_integral(kind: Any, noise: Any) -> None:
     """Of (p − e^ε·r)₊ over the outputs; of batches it is the removal's."""

@@ -331,7 +331,7 @@ def test_zero_needs_its_own_level_only_for_fairness() -> None:
 
 
 @pytest.mark.parametrize(
-    "projection", thinned([*RADEMACHER[:4], OPORPS[1], OPORP(p=3, k=2, seed=5)], 2)
+    "projection", thinned([*RADEMACHER[:4], OPORPS[1], OPORP(p=3, k=2, seed=5)], 4)
 )
 def test_individual_claim_holds_with_the_noise_set_held(projection: Projection) -> None:
     domain = BOX if projection.p == 2 else Box(low=Fraction(-1), high=Fraction(1))

@@ -323,8 +323,18 @@ def test_derivatives_of_a_characteristic_function(place: int, order: int) -> Non
         assert abs(mpmath.mpf(str(found.mid().str(30, radius=False))) / slope - 1) < 1e-20
 
 
-@of_each(lambda law: law.small)
+@of_each(lambda law: law.small[:-1])
 def test_probabilities_and_moments(law: Law, scale: float) -> None:
+    check_probabilities_and_moments(law, scale)
+
+
+@pytest.mark.nightly
+@of_each(lambda law: law.small[-1:])
+def test_probabilities_and_moments_of_many_values(law: Law, scale: float) -> None:
+    check_probabilities_and_moments(law, scale)
+
+
+def check_probabilities_and_moments(law: Law, scale: float) -> None:
     s = mpmath.mpf(scale)
     reach = int(law.far * scale) + 2
     total = second = fourth = mpmath.mpf(0)

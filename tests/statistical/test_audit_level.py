@@ -176,6 +176,7 @@ def test_true_claims_are_seldom_accused(
     assert not at_most(uncorrected, runs, float(alpha)), uncorrected
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("epsilon", "delta"), BY_DAY)
 def test_what_is_judged_is_what_was_counted_as_an_error(epsilon: Fraction, delta: Fraction) -> None:
     """A judgement is those two tests; a bound above the claim is a violation."""

@@ -225,7 +225,7 @@ def test_sixty_small_losses() -> None:
     assert found.width < 2e-8
 
 
-@pytest.mark.parametrize("scales", day_and_night(30, 60))
+@pytest.mark.parametrize("scales", day_and_night(15, 30, 60))
 def test_many_different_scales(scales: int) -> None:
     """As narrow as ε is asked for, in both directions of the search."""
     losses: Losses = tuple((LaplaceLoss(shift=F(1, 3 + k)), 1) for k in range(scales))

@@ -158,6 +158,7 @@ def test_one_release_alone_and_basic_composition_bound_epsilon() -> None:
     assert one.width < 1e-12
 
 
+@pytest.mark.nightly
 def test_the_first_effort_is_enough_for_a_delta_of_few_releases() -> None:
     """A second sum takes as long again, or longer."""
     precision, effort = SAMPLED_EFFORTS[0]

@@ -29,7 +29,7 @@ from dpverify.accounting.curves.gaussian import (
 from dpverify.enclosure import Enclosure, SquareRoot, enclose, rational, to_arb
 from dpverify.errors import NumericalError, ParameterError
 from tests.helpers.gaussian_oracle import delta_fault, epsilon_fault, sigma_fault
-from tests.helpers.profiles import examples
+from tests.helpers.profiles import crossed, examples
 
 moderate = examples(100)
 
@@ -126,8 +126,10 @@ def test_epsilon_is_exactly_zero_from_delta_at_zero_on(sigma: float) -> None:
     assert just_below.width <= 1e-13
 
 
-@pytest.mark.parametrize("epsilon", ["1e-100", "1e6", "1e8"])
-@pytest.mark.parametrize("delta", ["1e-100", "1e-6", "0.5", "0.999999"])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    crossed(["1e-100", "1e6", "1e8"], ["1e-100", "1e-6", "0.5", "0.999999"]),
+)
 def test_sigma_beyond_the_range_that_is_promised(epsilon: str, delta: str) -> None:
     eps, target = Decimal(epsilon), Decimal(delta)
     assert sigma_gaussian(eps, target).width <= 1e-13

@@ -141,9 +141,9 @@ def test_halves_without_the_signs_of_their_subsets_would_be_noticed(
     _laplace_halves._laplace_sums.cache_clear()
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("points", [96, 1000, 96 << 6])
-@pytest.mark.parametrize("shifts", [MANY, ALIGNED], ids=["many", "aligned"])
+@pytest.mark.parametrize(
+    ("shifts", "points", "epsilon"), crossed([MANY, ALIGNED], [96, 1000, 96 << 6], EPSILONS)
+)
 def test_lattice_encloses_the_exact_curve(shifts: Shifts, points: int, epsilon: Fraction) -> None:
     """Two derivations that share nothing: the sum over subsets, and spreading and merging."""
     curve = Laplace.of_shifts(shifts)

@@ -21,7 +21,7 @@ from dpverify.accounting.named_noises import NAMED
 from dpverify.data.adjacency import Group
 from dpverify.enclosure import Enclosure, squared
 from dpverify.errors import NumericalError, ParameterError
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import crossed, day_and_night
 
 mpf = mpmath.mpf
 Law = Sequence[mpmath.mpf]
@@ -694,8 +694,7 @@ def test_a_threshold_beyond_all_noise_is_refused_at_once() -> None:
         dpv.curves.gaussian_threshold(sigma=9, threshold=5 * 10**7).delta_at(0)
 
 
-@pytest.mark.parametrize("times", [1, 10])
-@pytest.mark.parametrize("epsilon", ["1", "0.001"])
+@pytest.mark.parametrize(("times", "epsilon"), crossed([1, 10], ["1", "0.001"]))
 def test_noise_for_a_delta_next_to_1(times: int, epsilon: str) -> None:
     """Where δ as a double hardly tells one σ from another."""
     delta = 1 - Fraction(1, 10**15)

@@ -21,7 +21,7 @@ from dpverify.accounting.losses import _ratio_integral, smooth_samples
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.errors import NumericalError, ParameterError
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import crossed, day_and_night
 
 TENTH = Fraction(1, 10)
 NORMAL, LAPLACE = GaussianLoss(mu_squared=1), LaplaceLoss(shift=1)
@@ -578,9 +578,9 @@ def test_many_releases_of_discrete_laplace_noise_on_a_sample(times: int) -> None
     assert found.upper == pytest.approx(exact, rel=1e-7)
 
 
-@pytest.mark.parametrize("delta", ["1e-3", "1e-12"])
-@pytest.mark.parametrize("leak", [0, "0.01"])
-@pytest.mark.parametrize("rate", ["1e-3", "0.5", "0.999"])
+@pytest.mark.parametrize(
+    ("rate", "leak", "delta"), crossed(["1e-3", "0.5", "0.999"], [0, "0.01"], ["1e-3", "1e-12"])
+)
 def test_a_replaced_record_of_a_published_point_is_known_closely(
     rate: str, leak: int | str, delta: str
 ) -> None:

@@ -21,6 +21,7 @@ from dpverify.accounting.losses._normal_mixture import (
     _Rule,
 )
 from dpverify.errors import NumericalError
+from tests.helpers.profiles import crossed
 
 F = Fraction
 MIXTURES = [
@@ -143,8 +144,7 @@ def test_what_a_rule_is_off_by(a: float, effort: float, window: Window | None) -
         assert found.total[-1].contains(arb(integral(f(X)).real))
 
 
-@pytest.mark.parametrize("window", [None, WINDOW])
-@pytest.mark.parametrize("a", POWERS)
+@pytest.mark.parametrize(("a", "window"), crossed(POWERS, [None, WINDOW]))
 def test_terms_of_sums_in_doubles_are_not_much_larger_than_the_sum(
     a: float, window: Window | None
 ) -> None:
@@ -158,8 +158,7 @@ def test_terms_of_sums_in_doubles_are_not_much_larger_than_the_sum(
     assert max(bulge(mixture, math.inf) for mixture in mixtures(a)) > 1
 
 
-@pytest.mark.parametrize("window", [None, WINDOW])
-@pytest.mark.parametrize("a", POWERS)
+@pytest.mark.parametrize(("a", "window"), crossed(POWERS, [None, WINDOW]))
 def test_integrals_at_all_heights(a: float, window: Window | None) -> None:
     """One after another by two products, and at any places."""
     for mixture in mixtures(a):

@@ -36,6 +36,7 @@ from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, Pois
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.accounting.losses.shuffled import ShuffledLoss
+from tests.helpers.profiles import crossed
 
 F = Fraction
 TENTH = F(1, 10)
@@ -278,8 +279,11 @@ PAIRS: list[tuple[PrivacyLoss, Oracle]] = [
 ]
 
 
-@pytest.mark.parametrize("bits", [24, 128])
-@pytest.mark.parametrize("case", PAIRS, ids=lambda case: str(case[0]))
+def named(value: object) -> str | None:
+    return str(value[0]) if isinstance(value, tuple) else None
+
+
+@pytest.mark.parametrize(("case", "bits"), crossed(PAIRS, [24, 128]), ids=named)
 def test_tails_are_those_of_the_pair(case: tuple[PrivacyLoss, Oracle], bits: int) -> None:
     """In few digits, too, in which what a sum leaves out is seen."""
     loss, pair = case

@@ -255,6 +255,7 @@ class BreaksOnTheWay:
         return 0.0
 
 
+@pytest.mark.nightly
 def test_what_breaks_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "_INLINE", 0.0)
     monkeypatch.setattr(samples, "CHUNK", 10)

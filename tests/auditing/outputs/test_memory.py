@@ -134,8 +134,8 @@ def test_kept_answers_are_said_and_nobody_is_accused(make: Callable[[], Any]) ->
         without_noise,
         of_one_seed,
         a_part_without_noise,
-        functools.partial(without_noise),
-        functools.partial(functools.partial(of_one_seed)),
+        pytest.param(functools.partial(without_noise), marks=pytest.mark.nightly),
+        pytest.param(functools.partial(functools.partial(of_one_seed)), marks=pytest.mark.nightly),
     ],
 )
 def test_missing_noise_is_still_a_violation(function: Any) -> None:

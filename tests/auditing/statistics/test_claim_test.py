@@ -18,7 +18,7 @@ from dpverify.auditing.statistics.power import (
 from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines
 from dpverify.errors import ParameterError
 from tests.helpers.claims import BY_DAY, LEVEL, MILLIONTH, TARGETS, THOUSANDTH, claim, expected
-from tests.helpers.profiles import day_and_night
+from tests.helpers.profiles import crossed, day_and_night
 
 
 @pytest.mark.parametrize(("hits", "false_hits"), [(0, 0), (50, 50), (0, 1000), (1000, 1000)])
@@ -43,13 +43,15 @@ def test_an_event_that_tells_the_sides_apart_refutes_every_small_claim(
     assert generous.epsilon_lower == finding.epsilon_lower
 
 
-@pytest.mark.parametrize("ordering", [None, 0.05])
-@pytest.mark.parametrize(("hits", "false_hits"), [(900, 20), (5000, 800), (9999, 9000)])
-@pytest.mark.parametrize("delta", [MILLIONTH, Fraction(1, 30)])
+@pytest.mark.parametrize(
+    ("counted", "delta", "ordering"),
+    crossed([(900, 20), (5000, 800), (9999, 9000)], [MILLIONTH, Fraction(1, 30)], [None, 0.05]),
+)
 def test_the_bound_is_within_what_two_limits_and_the_ratio_give(
-    hits: int, false_hits: int, delta: Fraction, ordering: float | None
+    counted: tuple[int, int], delta: Fraction, ordering: float | None
 ) -> None:
     """Better than Clopper and Pearson's limits at half the level, and below the counted ratio."""
+    hits, false_hits = counted
     counts = Counts(hits=hits, false_hits=false_hits, draws=10_000)
     curve = claim(Fraction(1, 2), Fraction(1, 10**5))
     found = judge(counts, curve, delta, LEVEL, ordering=ordering).epsilon_lower

@@ -21,6 +21,7 @@ from dpverify.auditing.statistics.clopper_pearson import (
     upper_limit,
 )
 from dpverify.errors import ParameterError
+from tests.helpers.profiles import crossed
 
 DRAWS = (1, 2, 3, 8, 13, 30)
 LEVELS = (0.999, 0.5, 0.05, 0.01, 1e-6, 1e-12)
@@ -97,12 +98,18 @@ def test_the_upper_limit_keeps_its_level_and_is_the_smallest(draws: int, alpha: 
         assert tail(1 - limit * (1 - SLACK), failures, draws) > Fraction(alpha), case
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.01 / 16, 1e-9])
 @pytest.mark.parametrize(
-    ("successes", "draws"),
-    [(1, 1000), (500, 1000), (1000, 1000), (3, 10**5), (170, 10**5), (64_000, 10**5), (7, 10**7)],
+    ("counted", "alpha"),
+    crossed(
+        [
+            *((1, 1000), (500, 1000), (1000, 1000)),
+            *((3, 10**5), (170, 10**5), (64_000, 10**5), (7, 10**7)),
+        ],
+        [0.05, 0.01 / 16, 1e-9],
+    ),
 )
-def test_limits_at_the_sizes_of_an_audit(successes: int, draws: int, alpha: float) -> None:
+def test_limits_at_the_sizes_of_an_audit(counted: tuple[int, int], alpha: float) -> None:
+    successes, draws = counted
     low, high = lower_limit(successes, draws, alpha), upper_limit(successes, draws, alpha)
     assert 0 <= low <= successes / draws <= high <= 1
     assert decimal_tail(Fraction(low), successes, draws) <= alpha
@@ -132,8 +139,7 @@ def test_nothing_is_excluded_beyond_the_last_count(draws: int, alpha: float) -> 
     assert 1 - upper_limit(0, draws, alpha) == pytest.approx(alpha ** (1 / draws), rel=1e-9)
 
 
-@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-3])
-@pytest.mark.parametrize("draws", [1, 2, 5, 13, 30])
+@pytest.mark.parametrize(("draws", "alpha"), crossed([1, 2, 5, 13, 30], [0.3, 0.05, 1e-3]))
 def test_coverage_by_enumeration(draws: int, alpha: float) -> None:
     lowers = [Fraction(lower_limit(x, draws, alpha)) for x in range(draws + 1)]
     uppers = [Fraction(upper_limit(x, draws, alpha)) for x in range(draws + 1)]

@@ -31,7 +31,7 @@ from dpverify.data.domain import Box, Graphs
 from dpverify.errors import ParameterError
 from dpverify.privacy import Exhaustive, Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
-from tests.helpers.profiles import thinned
+from tests.helpers.profiles import day_and_night, thinned
 
 UNIT = Attribute(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
@@ -299,7 +299,7 @@ def test_an_adjacency_of_ones_own_can_not_be_searched() -> None:
             audited(mechanism, **options)
 
 
-@pytest.mark.parametrize("name", ["", "a", "é", "“two words”"])
+@pytest.mark.parametrize("name", day_and_night("", "a", "é", "“two words”"))
 def test_a_pair_may_have_any_name(name: str) -> None:
     pair = Pair(name=name, record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
     kinds = ["determinism", "precision", "black-box", "trade-off", "sequential", "grey-box"]
@@ -518,13 +518,13 @@ def test_a_decorated_function_is_called_as_the_decorator_is() -> None:
     assert of(draws_its_own, of="dataset").generator is None
 
 
-def test_a_mask_that_is_released_is_not_passed_over() -> None:
+@pytest.mark.parametrize("what", day_and_night("dataset", "record"))
+def test_a_mask_that_is_released_is_not_passed_over(what: Any) -> None:
     def masked(data: Any, rng: Any) -> Any:
         return np.ma.masked_array([rng.laplace()], mask=[np.sum(data) > 0])
 
     pair = Pair(name="mine", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
-    for what in ("record", "dataset"):
-        assert audited(of(masked, of=what), pairs=[pair], draws=200).verdict == "violation"
+    assert audited(of(masked, of=what), pairs=[pair], draws=200).verdict == "violation"
 
 
 def test_an_object_that_refuses_zero_is_named() -> None:

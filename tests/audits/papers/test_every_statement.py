@@ -393,6 +393,7 @@ def alike(statement: Statement) -> list[str]:
     return [name for name, one in written.items() if truth and one == truth]
 
 
+@pytest.mark.nightly
 def test_no_oracle_shares_code_with_a_formula() -> None:
     assert {statement.id for statement in CHECKED if shared(statement)} == set(RELATIONS)
     assert [statement.id for statement in CHECKED if alike(statement)] == []
@@ -423,6 +424,7 @@ def test_a_formula_that_is_its_own_oracle_is_found(itself: bool) -> None:
     assert (alike(written), alike(again)) == ([], ["printed"])
 
 
+@pytest.mark.nightly
 def test_one_fact_has_one_verdict_in_every_paper() -> None:
     """A guarantee over the draw of something public, used for the one that was drawn."""
     drawn = [

@@ -87,7 +87,7 @@ def test_the_audit_does_not_accuse_the_twin(bug: Bug, kind: AuditKind, seed: int
 
 @pytest.mark.parametrize(
     "bug",
-    thinned((bug for bug in SUITE if bug.epsilon and bug.name != "w for its square"), 5),
+    thinned((bug for bug in SUITE if bug.epsilon and bug.name != "w for its square"), 10),
     ids=lambda bug: str(bug.name),
 )
 def test_the_true_epsilon_is_above_the_claim_and_above_what_the_events_show(bug: Bug) -> None:

@@ -152,6 +152,7 @@ def violated(small: Certificate) -> Certificate:
     )
 
 
+@pytest.mark.nightly
 def test_the_same_certificate_gives_the_same_bytes(
     small: Certificate, figures: Figures, monkeypatch: pytest.MonkeyPatch
 ) -> None:

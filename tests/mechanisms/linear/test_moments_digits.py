@@ -23,6 +23,7 @@ from dpverify_mechanisms.projections.independent import (
     RademacherProjection,
 )
 from dpverify_mechanisms.projections.sjlt import SJLT
+from tests.helpers.profiles import crossed, day_and_night
 
 DOMAINS = {
     "unit": Box(low=Fraction(0), high=Fraction(1)),
@@ -79,9 +80,9 @@ def exactly(sketch: LinearSketch, record: Any, other: Any) -> dict[type, tuple[F
     }
 
 
-@pytest.mark.parametrize("at", ["output", "input"])
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("projection", PROJECTIONS)
+@pytest.mark.parametrize(
+    ("projection", "domain", "at"), crossed(PROJECTIONS, DOMAINS, ["output", "input"])
+)
 def test_no_digits_are_lost(projection: str, domain: str, at: Any) -> None:
     box = DOMAINS[domain]
     sketch = LinearSketch.calibrated(
@@ -136,19 +137,21 @@ def of_cosine(cosine: Cosine, record: Any, other: Any) -> Fraction:
     return found / (b * c)
 
 
-@pytest.mark.parametrize("realised", [False, True])
-@pytest.mark.parametrize("domain", [WIDE, FAR], ids=["wide", "far from 0"])
+@pytest.mark.parametrize("pairs", day_and_night(5, 20))
 @pytest.mark.parametrize(
-    "projection",
-    [
-        OPORP(p=6, k=4, seed=1),
-        GaussianProjection(p=6, k=3, seed=1),
-        SJLT(p=6, k=4, sparsity=2, seed=1),
-    ],
-    ids=lambda each: type(each).__name__,
+    ("projection", "domain", "realised"),
+    crossed(
+        [
+            OPORP(p=6, k=4, seed=1),
+            GaussianProjection(p=6, k=3, seed=1),
+            SJLT(p=6, k=4, sparsity=2, seed=1),
+        ],
+        [FAR, WIDE],
+        [False, True],
+    ),
 )
 def test_no_digits_of_a_cosine_are_lost_where_records_are_nearly_parallel(
-    projection: Any, domain: Box, realised: bool
+    projection: Any, domain: Box, realised: bool, pairs: int
 ) -> None:
     sketch = LinearSketch.calibrated(
         projection,
@@ -160,7 +163,7 @@ def test_no_digits_of_a_cosine_are_lost_where_records_are_nearly_parallel(
     cosine = Cosine(sketch=sketch, realised=realised)
     rng = np.random.default_rng(3)
     low, high = float(domain.low), float(domain.high)
-    for _ in range(20):
+    for _ in range(pairs):
         one, other = rng.uniform(low, high, (2, projection.p))
         near = np.clip(one + rng.uniform(-1e-3, 1e-3, projection.p), low, high)
         for moved in (other, near, -other if low < 0 else other):
@@ -168,6 +171,7 @@ def test_no_digits_of_a_cosine_are_lost_where_records_are_nearly_parallel(
             assert cosine.variance(one, moved) == pytest.approx(exact, rel=1e-8, abs=0)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("no_figures")
 def test_both_checkers_agree_far_from_0(tmp_path: Path) -> None:
     configuration = {

@@ -38,6 +38,7 @@ from dpverify_mechanisms.sign.estimators import Angle, BitAgreement, SignCollisi
 from dpverify_mechanisms.sign.flip_rules import UNIT, Ladder, PrintedAlgorithm7
 from dpverify_mechanisms.sign.individual_rules import IndividualNoise
 from dpverify_mechanisms.sign.sketch import SignSketch
+from tests.helpers.profiles import thinned
 
 SIGNED = Box(low=Fraction(-1), high=Fraction(1))
 ONE = Attribute(beta=Fraction(1))
@@ -381,6 +382,7 @@ def test_sparse_records_give_the_same_release() -> None:
 # The attack
 
 
+@pytest.mark.parametrize("sketch", thinned(SKETCHES, 3), indirect=True)
 def test_likelihood_ratio_is_that_of_the_exact_law(sketch: SignSketch) -> None:
     if isinstance(sketch.rule, IndividualNoise) or sketch.projection.p > 12:
         return
