@@ -26,7 +26,11 @@ from dpverify.accounting.losses.discrete_gaussian import (
     CutDiscreteGaussianLoss,
     DiscreteGaussianLoss,
 )
-from dpverify.accounting.losses.discrete_samples import DiscreteSampledLoss, cut_sample
+from dpverify.accounting.losses.discrete_samples import (
+    DiscreteBatchLoss,
+    DiscreteSampledLoss,
+    cut_sample,
+)
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothBatchLoss
 from dpverify.enclosure import Enclosure
@@ -235,7 +239,8 @@ def test_no_output_is_left_out_in_vain(move: int) -> None:
         cut = CutDiscreteGaussianLoss.of(whole, arb("1e-9")) or pytest.fail("nothing was cut")
         less = CutDiscreteGaussianLoss(whole=whole, reach=cut.reach - 1)
         assert cut.lost() <= arb("1e-9") < less.lost()
-        for loss in (cut, DiscreteSampledLoss(base=cut, rate="0.1")):
+        samples = DiscreteSampledLoss(base=cut, rate="0.1"), DiscreteBatchLoss(base=cut, rate="0.1")
+        for loss in (cut, *samples):
             left = 1 - loss.transform([acb(0)])[0].real
             assert left < cut.lost() * (1 + arb("1e-15"))
         reversed_ = cut.transform([acb(-3)])[0].real  # M(−1 − s) is M(s): its own reverse
