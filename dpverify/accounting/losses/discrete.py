@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _MOST_ATOMS = 1 << 14
-_MANY = 32  # atoms, from which on their sums at even heights are products of matrices
+_MANY = 32  # atoms, from which on a product of matrices takes less time than turns
 
 
 class AtomicLoss(TransformedLoss, TailedLoss):
@@ -101,13 +101,21 @@ class AtomicLoss(TransformedLoss, TailedLoss):
         return weights / weights.sum(), ROUND_OFF * (fixed + most * y)
 
     def characteristic_along(self, c: float, heights: EvenHeights) -> Characteristic:
-        """The same; of many atoms as a product of matrices."""
+        """The same: one turn for each size of a loss, or of many atoms a product of matrices."""
         losses = _doubles(self)[1]
-        if len(losses) < _MANY:
-            return self.characteristic(c, heights.y)
         weights, error = self._weights(c, heights.y)
-        values, off = heights.sum(weights.astype(np.complex128), losses.astype(np.complex128))
-        return values, off + error
+        if len(losses) >= _MANY:
+            values, off = heights.sum(weights.astype(np.complex128), losses.astype(np.complex128))
+            return values, off + error
+        sides: dict[float, list[float]] = {}
+        for weight, loss in zip(weights, losses, strict=True):
+            sides.setdefault(abs(loss), [0.0, 0.0])[int(loss < 0)] += weight
+        values = np.zeros(heights.y.shape, dtype=np.complex128)
+        for size, (up, down) in sides.items():
+            turn = heights.turns(size)
+            values.real += (up + down) * turn.real
+            values.imag += (up - down) * turn.imag
+        return values, error + ROUND_OFF * (1 + float(np.abs(losses).max()) * heights.y)
 
     def envelope(self, c: float, y: float) -> float:
         """Atoms never die out."""

@@ -186,6 +186,8 @@ def test_many_laplace_scales_beside_the_closed_form() -> None:
         PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 99)),
         PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 99), added=True),
         PoissonReplacedLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 99)),
+        ResponseLoss(step=F(1, 7), share=F(2, 3)),
+        FiniteLoss(pairs=[(F(k, 946), F(44 - k, 946)) for k in range(1, 44)]),
     ],
     ids=str,
 )
