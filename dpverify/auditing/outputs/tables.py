@@ -20,7 +20,7 @@ def parts_of(value: Any, most: int) -> list[Any] | None:
         return None
     if isinstance(value, list | tuple):
         return _listed(lambda: value)
-    if hasattr(value, "reset_index"):  # pandas
+    if callable(getattr(value, "reset_index", None)):  # pandas
         return _rows(value)
     for way in ("to_dicts", "to_pylist", "to_list"):  # polars, pyarrow
         if callable(getattr(value, way, None)):

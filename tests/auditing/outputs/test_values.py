@@ -636,6 +636,19 @@ def test_what_is_read_already_is_not_read_again() -> None:
         assert not any("beside" in name for name, _ in value_of(plain).leaves)
 
 
+def test_what_has_any_attribute_is_no_table() -> None:
+    class Settings:
+        def __init__(self) -> None:
+            self.sum = 2.5
+
+        def __getattr__(self, name: str) -> int:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return 0
+
+    assert ("output.sum", 2.5) in value_of(Settings()).leaves
+
+
 def test_what_raises_while_it_is_read_is_no_exception_of_the_mechanism() -> None:
     class NoArray:
         def __array__(self) -> Any:
