@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from flint import acb, arb
@@ -58,6 +59,7 @@ Characteristic = tuple[NDArray[np.complex128], Doubles]
 ROUND_OFF = 2.0**-48
 """32u: eight roundings of 4u each."""
 _SHOWN = 6  # terms of a sum
+_MOST_BITS = 1 << 23  # of a probability
 _MOST_HELD = 1 << 20  # numbers at once
 _TOGETHER = 24  # terms of a product of matrices, which adds up their round-off
 _IN_ALL = 1e-18  # share that terms left out may make
@@ -333,11 +335,23 @@ def most_lost(losses: Losses) -> arb | None:
     return total
 
 
+@lru_cache(maxsize=64)  # the same for every ε of a search
 def escaping(losses: Losses) -> Fraction:
-    """P[L = ∞] of the sum of independent losses."""
+    """P[L = ∞] of the sum of independent losses, exactly.
+
+    Raises
+    ------
+    ParameterError
+        If it has millions of digits.
+    """
     finite = Fraction(1)
     for loss, count in losses:
-        finite *= (1 - loss.infinity_mass) ** count
+        each = 1 - loss.infinity_mass
+        most = _MOST_BITS // each.denominator.bit_length()
+        rule = f"at most {most} for a delta of so many digits"
+        hint = "Of a point, compose (epsilon, 0) that often, and (0, times * delta) once."
+        require(each in (0, 1) or count <= most, "times", count, rule, hint)
+        finite *= each**count
     return 1 - finite
 
 

@@ -360,6 +360,20 @@ def test_an_output_of_one_law_alone_is_the_delta_beside_samples() -> None:
         assert F(2, 5) <= total.delta_at(2).upper
 
 
+def test_a_delta_of_millions_of_digits_is_refused_with_a_bound_in_its_place() -> None:
+    times = 10**12
+    leaking = times * ApproxDP(epsilon="1e-8", delta="1e-15")
+    for ask in (leaking.delta_at, leaking.epsilon_at):
+        with pytest.raises(ParameterError, match=r"^times=1000000000000 must be at most \d+ for"):
+            ask("0.1")
+    pure, once = ApproxDP(epsilon="0.01", delta=0), ApproxDP(epsilon=0, delta="3e-6")
+    instead = 3 * pure + once
+    exact = 3 * ApproxDP(epsilon="0.01", delta="1e-6")
+    for epsilon in ("0", "0.02", "1"):
+        assert exact.delta_at(epsilon).upper <= instead.delta_at(epsilon).upper
+        assert instead.delta_at(epsilon).upper <= exact.delta_at(epsilon).upper + 3e-12
+
+
 def test_the_additions_of_a_mixture_are_left_out_where_chernoff_shows_less() -> None:
     """Beside other noise as well; and they are not where the removals are less than δ."""
     losses = (
