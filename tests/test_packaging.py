@@ -108,7 +108,7 @@ for name in sys.argv[1:]:
     except MissingExtraError as error:
         print(name, str(error).split()[-1])
 print(_run("calibrate gaussian -p sensitivity=1 --epsilon 1 --delta 1e-6".split()))
-print(_run("audit dp_survey.family:SUITE --kind black-box --draws 500 -q --workers 1".split()))
+print(_run("audit dp_survey.family:SUITE --kind black-box --draws 100 -q --workers 1".split()))
 print(_run("certify examples/mnist.toml --out out".split()))
 """
 

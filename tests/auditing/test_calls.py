@@ -59,6 +59,7 @@ def test_kinds_that_look_at_outputs_share_their_draws(other: Any) -> None:
         assert numbers == [f.evidence for f in both.findings if f.audit == report.findings[0].audit]
 
 
+@pytest.mark.nightly
 def test_precision_and_bets_draw_next_to_nothing_beside_others() -> None:
     words: Any = {"pairs": [PAIR], "draws": 400}
     _, calls = audited(noisy, kinds=["black-box"], **words)
@@ -91,6 +92,7 @@ def test_pairs_that_are_given_are_all_attacked() -> None:
     assert [finding.verdict for finding in report.findings] == ["violation"] * 2
 
 
+@pytest.mark.nightly
 def test_what_tells_all_outputs_apart_needs_no_more_training() -> None:
     report, calls = audited(exact, kinds=["black-box"], pairs=[PAIR])
     assert report.epsilon_lower > 5

@@ -35,7 +35,7 @@ def test_every_case_has_a_name_and_neighbours() -> None:
             assert case.mechanism.adjacency.relates(pair.record, pair.neighbour), case.name
 
 
-@pytest.mark.parametrize("case", thinned(CASES, 5), ids=lambda case: str(case.name))
+@pytest.mark.parametrize("case", thinned(CASES, 10), ids=lambda case: str(case.name))
 def test_the_grey_box_accuses_no_correct_mechanism(case: Case) -> None:
     found = by_grey_box(audited(case.mechanism, 200, kinds=["grey-box"]))
     assert found.verdict != "violation", found.statement

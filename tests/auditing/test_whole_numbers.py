@@ -135,6 +135,7 @@ def test_a_few_whole_doubles_are_no_whole_numbers(audited: Audited) -> None:
     assert report.verdict == "no_violation_found"
 
 
+@pytest.mark.nightly
 def test_who_leaves_precision_out_by_name_has_it_left_out(audited: Audited) -> None:
     assert "precision" not in ran(audited(parity, without=["precision"]))
     assert ran(audited(parity, kinds=["sequential"])) == {"sequential"}
@@ -147,6 +148,7 @@ def test_the_levels_add_up_whatever_runs(function: Function) -> None:
     assert 0.99 * report.alpha < total <= report.alpha
 
 
+@pytest.mark.nightly
 def test_the_replay_line_leaves_out_the_same(audited: Audited) -> None:
     report = audited(count)
     assert "'precision-of-doubles'," in report.replay

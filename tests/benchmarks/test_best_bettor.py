@@ -105,6 +105,7 @@ def test_the_median_is_that_of_an_enumeration() -> None:
     assert least == pytest.approx(-math.log(4 * 0.05 * 0.95) / 2 / growth, rel=0.05)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("noise", day_and_night("normal", "laplace"))
 def test_the_law_of_a_mean_is_that_of_its_outputs(noise: str) -> None:
     rng, rows = np.random.default_rng(0), np.array([0.0, 1.0])

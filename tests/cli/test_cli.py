@@ -246,6 +246,7 @@ def test_certificate_holds_nothing_of_the_real_records(workplace: Path, tmp_path
     assert one == two
 
 
+@pytest.mark.nightly
 def test_two_releases_of_the_same_records_have_different_noise(workplace: Path) -> None:
     outs = [workplace / name for name in ("first", "second")]
     for out in outs:

@@ -32,6 +32,7 @@ from dpverify.privacy import Exhaustive, Pair, WhiteBox
 from dpverify.sampling.words import Words
 from tests.helpers.levels import MODES
 from tests.helpers.paths import ROOT
+from tests.helpers.profiles import thinned
 
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 ALL = pytest.mark.parametrize("kind", KINDS)
@@ -192,7 +193,7 @@ def test_a_release_that_hangs_is_stopped(kind: AuditKind) -> None:
     assert time.perf_counter() - start < 20
 
 
-@ALL
+@pytest.mark.parametrize("kind", thinned(KINDS, 3))
 def test_its_findings_come_back_from_a_journal(kind: AuditKind, tmp_path: Path) -> None:
     journal = AuditJournal(tmp_path / "journal")
     first, second = (

@@ -244,6 +244,7 @@ def test_columns_that_never_change_sign_are_not_charged() -> None:
     assert calibrated(given((1, 1), (1, -1)), Ladder.smooth, domain=domain).positions() == 2
 
 
+@pytest.mark.nightly
 def test_one_bin_is_not_enough_for_the_l1_ball() -> None:
     """Theorem 4.8 is for one attribute: an ℓ1 move of β can cross 0 in every bin."""
     sketch = calibrated(OPORPS[0], Ladder.response, steps=4)

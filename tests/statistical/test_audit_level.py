@@ -191,6 +191,7 @@ def test_what_is_judged_is_what_was_counted_as_an_error(epsilon: Fraction, delta
             assert (found.refuted_at is not None) == expected
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("draws", day_and_night(10_000, 100_000))
 @pytest.mark.parametrize(("epsilon", "delta"), BY_DAY)
 def test_the_lower_bound_comes_near_its_best(

@@ -288,6 +288,7 @@ def test_rates_are_near_the_curve(parts: tuple[str, ...]) -> None:
     assert one.rates(0.5, noise=0.5)[0] != own
 
 
+@pytest.mark.nightly
 def test_different_bits_on_no_common_lattice() -> None:
     """256 of them, to a relative 1e-7; twice the honest half must lie between halves and whole."""
     rng = random.Random(7)

@@ -157,6 +157,7 @@ def test_of_other_noise_nothing_is_cut() -> None:
     assert without_tails(direction.losses, Fraction(1, 10**6)) is None
 
 
+@pytest.mark.nightly
 def test_a_cut_that_forgets_what_it_loses_is_noticed() -> None:
     """Cut where a tenth of δ is lost, with and without counting it."""
     base, rate, delta = NORMAL, Fraction(1, 100), Fraction(1, 10**6)

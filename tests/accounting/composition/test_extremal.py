@@ -219,6 +219,7 @@ def test_sums_at_even_heights_are_off_by_less_than_their_bound(count: int) -> No
             assert error < off[k] < 1e-10 * np.abs(weights).sum()
 
 
+@pytest.mark.nightly
 def test_sixty_small_losses() -> None:
     """Of a millionth each, where Chernoff's bound is no guide."""
     curve = dpv.compose(*(dpv.Laplace(scale=10**6 + k * 7919) for k in range(60)))

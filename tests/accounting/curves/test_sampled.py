@@ -285,6 +285,7 @@ def test_smooth_noise_agrees_with_the_lattice(
     assert (times * curve).delta_at(found.lower).upper >= most
 
 
+@pytest.mark.nightly
 def test_a_path_that_fails_leaves_the_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
     curve = 20 * dpv.Laplace(scale=4).poisson_sampled(rate="0.05")
     sharp = curve.epsilon_at("1e-6")

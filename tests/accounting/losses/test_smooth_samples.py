@@ -84,6 +84,7 @@ def test_transforms_agree_with_quadrature(loss: SmoothLoss, s: complex) -> None:
         assert complex(found) == pytest.approx(truth, rel=1e-13)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("base", "gap"),
     day_and_night((LaplaceLoss(shift=F(60)), None), (LaplaceLoss(shift=F(80)), 30), (LAPLACE, 30)),

@@ -70,6 +70,7 @@ def test_the_rare_event_is_chosen(subject: Rare) -> None:
     assert not choose(*training, delta=0.01).rare
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("subject", "runs", "least"),
     day_and_night((SUBJECTS[1], 6, 1), *((subject, 20, 7) for subject in SUBJECTS[:3])),

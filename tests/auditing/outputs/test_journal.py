@@ -106,7 +106,8 @@ def but_pace(journal: bytes) -> list[bytes]:
     return [line for line in journal.splitlines() if b'"pace"' not in line]
 
 
-@pytest.mark.parametrize("first", day_and_night(3, 0))
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", [0])
 def test_a_torn_last_line_is_done_again(tmp_path: Path, uninterrupted: Report, first: int) -> None:
     path = tmp_path / "journal"
     audited(path)

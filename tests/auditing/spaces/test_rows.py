@@ -328,6 +328,7 @@ def test_an_adjacency_that_makes_one_neighbour_for_ever_has_few_extremes() -> No
     assert 1 <= len(pairs) <= len(list(rows(EndlesslyTheSame()).bases()))
 
 
+@pytest.mark.nightly
 def test_a_search_for_what_there_is_none_of_ends() -> None:
     class Unrelated(dpv.AddRemove):
         def relates(self, data: Any, neighbour: Any) -> bool:

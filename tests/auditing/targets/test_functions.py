@@ -232,7 +232,7 @@ def test_precision_finds_doubles() -> None:
 
 def test_the_same_findings_for_any_number_of_workers() -> None:
     one, two = (
-        run.audit(adapted(halved), draws=2000, kinds=["black-box"], workers=workers, seed=5)
+        run.audit(adapted(halved), draws=500, kinds=["black-box"], workers=workers, seed=5)
         for workers in (1, 2)
     )
     assert [f.statement for f in one.findings] == [f.statement for f in two.findings]

@@ -74,14 +74,11 @@ BY_DAY = {
     "white-box": (
         "algorithm 7 as printed",
         "flips for one sign",
-        "flips with 1/2 - ε/4",
         "levels start at 1",
         "replacement from all buckets",
-        "smoothing halved",
     ),
     "moments": (
         "noise left in the squared distance",
-        "w for its square",
         "weights not shrunk",
     ),
 }

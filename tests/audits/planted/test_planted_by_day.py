@@ -24,8 +24,11 @@ NIGHTLY = {
     # Seconds each, of mechanisms that another bug tries by day.
     "ε not split over repetitions",
     "keep probability for one hash function",
+    "flips with 1/2 - ε/4",
     "mean number of differing functions",
     "one direction",
+    "smoothing halved",
+    "w for its square",
 }
 ELSEWHERE = {name for names in BY_DAY.values() for name in names}
 

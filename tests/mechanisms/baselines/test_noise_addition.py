@@ -214,6 +214,7 @@ def test_estimator_reads_its_entry() -> None:
             estimator.estimate(exact, np.array(query))
 
 
+@pytest.mark.nightly
 def test_variance_is_the_noises() -> None:
     """5,000 releases of one entry: mean and variance within five standard deviations."""
     mechanism, x = make(rows=2, p=4, grid_steps=2), bits(2, 4)

@@ -126,6 +126,7 @@ def test_gaussian_entries_have_variance_one_over_k() -> None:
     assert abs((entries**2).mean() * 100 - 1) < 6 * (2 / 40_000) ** 0.5
 
 
+@pytest.mark.nightly
 def test_permutations_are_uniform() -> None:
     """All 24 orders of four coordinates, chi-squared at level 1e-6 with 23 degrees of freedom."""
     counts: dict[tuple[int, ...], int] = {}
