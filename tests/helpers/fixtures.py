@@ -74,7 +74,8 @@ def figures(pytestconfig: pytest.Config) -> Iterator[Figures]:
 
     def once(draw: Callable[[Certificate], str]) -> Callable[[Certificate], str]:
         def kept(certificate: Certificate) -> str:
-            numbers = certificate.model_dump_json(include={"inputs", "evidence", "derived"})
+            fields = certificate.model_dump(mode="json", include={"inputs", "evidence", "derived"})
+            numbers = json.dumps(fields, sort_keys=True)  # a file has its own order
             some = (draw, plots._drawn)
             own = (*some, numbers)
             if own not in drawn:

@@ -152,6 +152,16 @@ def violated(small: Certificate) -> Certificate:
     )
 
 
+def test_tests_draw_a_figure_once_whatever_the_order_of_keys(
+    small: Certificate, figures: Figures
+) -> None:
+    """Or a certificate that was read would be given what was drawn first of another."""
+    render(small)
+    drawn = len(figures)
+    render(Certificate.model_validate(reordered(small.model_dump(by_alias=True))))
+    assert len(figures) == drawn
+
+
 @pytest.mark.nightly
 def test_the_same_certificate_gives_the_same_bytes(
     small: Certificate, figures: Figures, monkeypatch: pytest.MonkeyPatch
