@@ -134,11 +134,15 @@ def test_extreme_numbers_are_refused_or_verified(
 def test_delta_is_compared_at_its_safe_end(
     certificate: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A noise level whose proven δ is above the target is refused, if only its upper end is."""
-    target = float(certificate["inputs"]["delta"])
-    astride = Enclosure(target * (1 - 1e-10), target * (1 + 1e-10))
-    monkeypatch.setattr(Gaussian, "delta_at", lambda *_: astride)
-    with pytest.raises(ConfigurationError, match=f"of up to {astride.upper}"):
+    """A noise level of which neither δ nor ε proves the target is refused, if only by upper ends."""
+
+    def astride(name: str) -> Enclosure:
+        target = float(certificate["inputs"][name])
+        return Enclosure(target * (1 - 1e-10), target * (1 + 1e-10))
+
+    monkeypatch.setattr(Gaussian, "delta_at", lambda *_: astride("delta"))
+    monkeypatch.setattr(Gaussian, "epsilon_at", lambda *_: astride("epsilon"))
+    with pytest.raises(ConfigurationError, match=f"of up to {astride('delta').upper}"):
         build(inputs(certificate))
 
 
