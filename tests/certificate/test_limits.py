@@ -134,7 +134,7 @@ def test_extreme_numbers_are_refused_or_verified(
 def test_delta_is_compared_at_its_safe_end(
     certificate: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A noise level of which neither δ nor ε proves the target is refused, if only by upper ends."""
+    """A noise level whose δ and ε are above the target is refused, if only their upper ends are."""
 
     def astride(name: str) -> Enclosure:
         target = float(certificate["inputs"][name])
