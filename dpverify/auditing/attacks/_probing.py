@@ -111,10 +111,23 @@ def distance(own: Run, other: Run, inverse: Vector | None) -> float:
 
 
 def noise_matrix(
-    run: Callable[[Any, Vector], Run], pair: Pair, own: Run, other: Run, scales: Vector
+    run: Callable[[Any, Vector], Run],
+    pair: Pair,
+    own: Run,
+    other: Run,
+    scales: Vector,
+    known: Vector | None = None,
 ) -> Vector | None:
-    """B·diag(s) of shape (outputs, variables); None where the output isn't affine in the noise."""
-    matrix = np.zeros((own.output.size, scales.size))
+    """B·diag(s) of shape (outputs, variables of s > 0); None where outputs aren't affine in noise.
+
+    Parameters
+    ----------
+    run : with the noise that it is given
+    own, other : what was done without noise at the record and at the neighbour
+    scales : s
+    known : the same of another pair, which saves a run for each variable where it is so here, too
+    """
+    live = np.flatnonzero(scales > 0)
 
     def moved(noise: Vector, data: Any, start: Run) -> tuple[Vector, Vector] | None:
         noisy = run(data, noise)
@@ -124,28 +137,40 @@ def noise_matrix(
         # How much noise is asked for may depend on the noise, as where outputs are drawn again.
         return (noisy.output - start.output, given) if given.size == scales.size else None
 
-    for place in np.flatnonzero(scales).tolist():
-        noise = np.zeros(scales.size)
-        # Whole-number noise of a small scale would round to none.
-        noise[place] = max(1.0, 1 / float(scales[place]))
-        result = moved(noise, pair.record, own)
-        if result is None:
-            return None
-        change, given = result
-        matrix[:, place] = change / given[place] * scales[place]
-    uniform = ReplayableWords(0, "grey-box", "probe").words(scales.size) * 2.0**-64
-    for size in (0.5, 8.0):
-        for data, start in ((pair.record, own), (pair.neighbour, other)):
-            result = moved(size * (2 * uniform - 1), data, start)
+    def by_columns() -> Vector | None:
+        matrix = np.zeros((own.output.size, live.size))
+        for column, place in enumerate(live.tolist()):
+            noise = np.zeros(scales.size)
+            # Whole-number noise of a small scale would round to none.
+            noise[place] = max(1.0, 1 / float(scales[place]))
+            result = moved(noise, pair.record, own)
             if result is None:
                 return None
             change, given = result
-            units = np.divide(given, scales, out=np.zeros(scales.size), where=scales > 0)
-            tolerance = OUTSIDE * (np.abs(matrix) @ np.abs(units) + np.abs(start.output) + 1e-300)
-            if not np.all(np.abs(change - matrix @ units) <= tolerance):
-                return None
-    # Variables of scale 0 are none.
-    return np.asarray(matrix[:, scales > 0])
+            matrix[:, column] = change / given[place] * scales[place]
+        return matrix
+
+    def holds(matrix: Vector) -> bool:
+        """Whether some noise moves both outputs as it says."""
+        uniform = ReplayableWords(0, "grey-box", "probe").words(scales.size) * 2.0**-64
+        for most in (0.5, 8.0):
+            for data, start in ((pair.record, own), (pair.neighbour, other)):
+                result = moved(most * (2 * uniform - 1), data, start)
+                if result is None:
+                    return False
+                change, given = result
+                units = given[live] / scales[live]
+                tolerance = OUTSIDE * (
+                    np.abs(matrix) @ np.abs(units) + np.abs(start.output) + 1e-300
+                )
+                if not np.all(np.abs(change - matrix @ units) <= tolerance):
+                    return False
+        return True
+
+    if known is not None and known.shape == (own.output.size, live.size) and holds(known):
+        return known
+    matrix = by_columns()
+    return matrix if matrix is not None and holds(matrix) else None
 
 
 def least_l1(matrix: Vector, change: Vector) -> float:

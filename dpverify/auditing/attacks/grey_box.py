@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar
@@ -66,6 +66,7 @@ from dpverify.auditing.attacks._probing import (
 )
 from dpverify.auditing.attacks._proposals import Event, Plan, Proposal, confirm, planned
 from dpverify.auditing.attacks._recording import (
+    Call,
     RecordingGenerator,
     RecordingWords,
     recorded,
@@ -227,6 +228,7 @@ class _Check:
     claim: PrivacyCurve
     allowed: float
     config: AuditConfig
+    matrices: dict[tuple[Call, ...], Vector] = field(default_factory=dict)
 
     @classmethod
     def of(cls, mechanism: Any, config: AuditConfig) -> _Check:
@@ -329,9 +331,11 @@ class _Check:
             return _outside(pair, "a noise scale is negative or not finite" + asked)
         if scales.size > MOST:
             return _outside(pair, f"{scales.size} noise variables, more than {MOST}")
-        matrix = noise_matrix(run, pair, own, other, scales)
+        known = self.matrices.get(tuple(calls))
+        matrix = noise_matrix(run, pair, own, other, scales, known)
         if matrix is None:
             return _outside(pair, "the output isn't affine in the noise" + asked)
+        self.matrices[tuple(calls)] = matrix
         seen = self._compared(pair, matrix, change, laws.pop(), own)
         return replace(seen, reason=seen.reason + asked)
 
