@@ -13,11 +13,12 @@ the adjacency's extreme point near zero, where floating point shows most. One of
 and audited for precision alone: the first training draws at both say which (`most_telling`). What
 is looked at there is left out once the claim is refuted, and keeps its part of the level.
 
-**Order.** The strongest attack comes first, and what it drew serves the others: trade-off,
-sequential, precision and determinism look at the draws that it counted. Bonferroni's bound needs no
-independence of kinds. Each is valid of these draws by itself: the pairs and the other kinds' events
-are functions of draws that aren't counted, bets on two outputs are made by those before them, and
-precision and determinism choose by the first part of the draws and count the rest.
+**Order.** What runs in processes of its own begins first. The strongest attack is made first, and
+what it drew serves the others: trade-off, sequential, precision and determinism look at the draws
+that it counted. Bonferroni's bound needs no independence of kinds. Each is valid of these draws by
+itself: the pairs and the other kinds' events are functions of draws that aren't counted, bets on
+two outputs are made by those before them, and precision and determinism choose by the first part of
+the draws and count the rest.
 
 **Bad input.** A few releases at every pair come first (`trials`). A pair that can't be drawn from
 is left out of all kinds but grey-box and determinism, and makes the whole report inconclusive,
@@ -33,9 +34,10 @@ once the claim is refuted aren't made. The replay says so, and repeats it at any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 from attrs import evolve
@@ -140,30 +142,14 @@ def run(
     own_pairs = (selection.pairs is None and space is None) or names_own(target)
     told = not (remembering or first.get("silent"))
     attacks = asked.attacks(whole=first["whole"]) if told else []
-    weights = {str(attack.name): attack.weight for attack in attacks if attack.weight}
-    levels = shares(config.alpha, weights) if weights else {}
+    weights = {str(attack.name): attack.weight for attack in attacks}
+    levels = shares(config.alpha, weights) if any(weights.values()) else weights
 
     target, telling = _told_apart(target, attacks, config, kept)
 
-    def findings(attack: Attack, target: Target) -> list[Finding]:
-        progress(attack.name)
-        level = levels.get(attack.name, 0.0)
-        target = target.at(telling) if telling and not attack.everywhere else target
-        plain = kept(
-            attack.name,
-            lambda: to_plain(_findings(attack, target, config, level, own_pairs), pairs),
-            done=lambda plain: not any(finding["failed"] for finding in plain),
-        )
-        return from_plain(plain, pairs)
-
     possible = [each for each in attacks if target.drawable or each.counts_failures]
-    found: dict[str, list[Finding]] = {}
-    for attack in sorted(possible, key=lambda each: -each.weight):
-        found[attack.name] = findings(attack, target)
-        if any(finding.verdict == "violation" for finding in found[attack.name]):
-            target = replace(target, refuted=True)
-            if config.brief:
-                break
+    making = _Making(config=config, levels=levels, telling=telling, own=own_pairs)
+    found = making.findings(target, possible, kept, progress)
     return report(
         findings=tuple(finding for attack in possible for finding in found.get(attack.name, ())),
         failed=(*unfit.values(), *remembering, *first["leaks"]),
@@ -172,18 +158,76 @@ def run(
     )
 
 
-def _findings(
-    attack: Attack, target: Target, config: AuditConfig, level: float, own: bool
-) -> list[Finding]:
-    """Of one attack, with the code that repeats it; where it can't be made, the reason."""
-    config = config.at_level(level) if level else config
-    code = attack_code(attack, target, config, own=own)
-    try:
-        return [replace(finding, replay=code) for finding in attack.run(target, config)]
-    except ClusterError:  # says nothing of the mechanism
-        raise
-    except DPVerifyError as error:
-        return [replace(undrawn(attack.name, error, level=level), replay=code)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Making:
+    """How attacks are made.
+
+    Attributes
+    ----------
+    config : of all of them
+    levels : by the names of attacks, each one's part of the level; 0 where it needs none
+    telling : the pair at which those are made that aren't everywhere; empty for all
+    own : whether code that repeats an attack takes the mechanism's own pairs
+    """
+
+    config: AuditConfig
+    levels: Mapping[str, float]
+    telling: str
+    own: bool
+
+    def findings(
+        self,
+        target: Target,
+        attacks: Sequence[Attack],
+        kept: Callable[..., Any],
+        progress: Callable[[str], None],
+    ) -> dict[str, list[Finding]]:
+        """Of each attack, by its name; none of those that are spared."""
+        found: dict[str, list[Finding]] = {}
+        with ExitStack() as stack:
+
+            @cache
+            def begin() -> None:
+                for attack in attacks:
+                    stack.enter_context(attack.begun(*self._aimed(attack, target)))
+
+            for attack in sorted(attacks, key=lambda each: -each.weight):
+                progress(attack.name)
+
+                def made(attack: Attack = attack, target: Target = target) -> list[Any]:
+                    begin()
+                    return to_plain(self._of(attack, target), target.pairs)
+
+                plain = kept(
+                    attack.name,
+                    made,
+                    done=lambda plain: not any(finding["failed"] for finding in plain),
+                )
+                found[attack.name] = from_plain(plain, target.pairs)
+                if any(finding.verdict == "violation" for finding in found[attack.name]):
+                    target = replace(target, refuted=True)
+                    if self.config.brief:
+                        break
+        return found
+
+    def _aimed(self, attack: Attack, target: Target) -> tuple[Target, AuditConfig]:
+        """Where the attack is made, and at its level."""
+        level = self.levels[attack.name]
+        at = target.at(self.telling) if self.telling and not attack.everywhere else target
+        return at, self.config.at_level(level) if level else self.config
+
+    def _of(self, attack: Attack, target: Target) -> list[Finding]:
+        """Of one attack, with the code that repeats it; where it can't be made, the reason."""
+        target, config = self._aimed(attack, target)
+        code = attack_code(attack, target, config, own=self.own)
+        try:
+            return [replace(finding, replay=code) for finding in attack.run(target, config)]
+        except ClusterError:  # says nothing of the mechanism
+            raise
+        except DPVerifyError as error:
+            return [
+                replace(undrawn(attack.name, error, level=self.levels[attack.name]), replay=code)
+            ]
 
 
 def _told_apart(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -156,6 +157,10 @@ class Attack(ABC):
     def unasked(self, mechanism: Any) -> bool:
         """Whether it is made where nobody names kinds, given that it applies."""
         return True
+
+    def begun(self, target: Target, config: AuditConfig) -> AbstractContextManager[Any]:
+        """What takes its time while other attacks are made, and is at work inside the context."""
+        return nullcontext()
 
     @abstractmethod
     def run(self, target: Target, config: AuditConfig) -> Iterable[Finding]:

@@ -14,8 +14,8 @@ more where the data say so): that it tells neighbours apart is a remark and no v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -58,24 +58,45 @@ class DeterminismAttack(Attack):
         Fresh processes and forked workers have one each; so has every pair, for its dependence on
         the data.
         """
-        require(config.draws >= 20, "draws", config.draws, "at least 20")
-        mechanism, pairs = target.mechanism, target.pairs
-        starts = _coincidences.STARTS if config.workers != 1 else {}
-        level = config.alpha / (2 + len(starts) + len(pairs)) * (1 - 1e-12)
-        trial = Trial(mechanism=mechanism, config=config.at_level(level))
-        first = pairs[0]
+        trial, first = _trial(target, config), target.pairs[0]
         # Two equal rows of a data set have no outputs of their own.
-        by_row = getattr(mechanism, "of", "record") == "record"
-        with ExitStack() as stack:
-            begun = [
-                stack.enter_context(_coincidences.between(trial, first, name)) for name in starts
-            ]
+        by_row = getattr(target.mechanism, "of", "record") == "record"
+        with self.begun(target, config) as compared:
             here = [
                 *([_coincidences.rows(trial, first)] if by_row else []),
                 _coincidences.consecutive(trial, first),
             ]
-            dependence = list(target.attacked(pairs, partial(_dependence, trial, target)))
-            return [*here, *(finding() for finding in begun), *dependence]
+            dependence = list(target.attacked(target.pairs, partial(_dependence, trial, target)))
+            return [*here, *(finding() for finding in compared), *dependence]
+
+    @contextmanager
+    def begun(
+        self, target: Target, config: AuditConfig
+    ) -> Iterator[Sequence[Callable[[], Finding]]]:
+        """Processes, each with what gives the finding; those that are at work where some are."""
+        key = (self.name, id(target.pairs[0]))
+        if key in target.made:
+            yield target.made[key]
+            return
+        trial = _trial(target, config)
+        with ExitStack() as stack:
+            target.made[key] = [
+                stack.enter_context(_coincidences.between(trial, target.pairs[0], name))
+                for name in _starts(config)
+            ]
+            stack.callback(target.made.pop, key)
+            yield target.made[key]
+
+
+def _starts(config: AuditConfig) -> Sequence[str]:
+    return tuple(_coincidences.STARTS) if config.workers != 1 else ()
+
+
+def _trial(target: Target, config: AuditConfig) -> Trial:
+    """With the level of each finding."""
+    require(config.draws >= 20, "draws", config.draws, "at least 20")
+    level = config.alpha / (2 + len(_starts(config)) + len(target.pairs)) * (1 - 1e-12)
+    return Trial(mechanism=target.mechanism, config=config.at_level(level))
 
 
 def _dependence(trial: Trial, target: Target, pair: Pair) -> Finding:

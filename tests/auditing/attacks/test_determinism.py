@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ import pytest
 from scipy.stats import binom
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.auditing import engine
 from dpverify.auditing.attacks import _coincidences
 from dpverify.auditing.attacks._behaviour import Trial
 from dpverify.auditing.attacks._coincidences import _fewest_draws
 from dpverify.auditing.attacks.determinism import DeterminismAttack
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding
+from dpverify.auditing.request import Selection
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.auditing.targets.functions import adapt
@@ -424,3 +427,31 @@ class TestFewestDraws:
         consecutive = next(f for f in brief if evidence_of(f).check == "consecutive releases")
         assert consecutive.verdict == "violation"
         assert evidence_of(consecutive).draws < STANDARD["draws"] // 4
+
+
+@pytest.mark.parametrize("function", [laplace, seeded_inside])
+def test_processes_are_at_work_while_other_attacks_are_made(
+    function: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They begin before the second one, and end with the audit, also where it ends early."""
+    told: list[str] = []
+    children: list[Any] = []
+
+    def noted(start: Any, work: Any, sender: Any) -> Any:
+        told.append("started")
+        children.append(start(work, sender))
+        return children[-1]
+
+    starts = {"forked workers": partial(noted, _coincidences.STARTS["forked workers"])}
+    monkeypatch.setattr(_coincidences, "STARTS", starts)  # the others take seconds to start
+    report = engine.run(
+        Subject(function=function),
+        AuditConfig(draws=200, seed=1, brief=True),
+        Selection(pairs=[PAIR]),
+        progress=told.append,
+    )
+    broken = report.verdict == "violation"
+    assert broken == (function is seeded_inside)
+    assert told[:4] == [told[0], *["started"] * 3]
+    assert broken == ("determinism" not in told)
+    assert all(child.exitcode is not None for child in children)
