@@ -15,8 +15,9 @@ else a sum of losses that aren't their own reverse may be too low.) Within one d
    nodes where it doesn't (`_extremal`);
  - Gaussian noise on samples whose M hardly decays: along a contour that bends (`_rays`);
  - where these are too coarse, by the losses' drops from the largest, on a grid (`_drops`);
- - where tails of Gaussian noise on samples make moments that say little, without these tails: f is
-   what the rest makes, or larger by at most the probability of any tail;
+ - where tails of Gaussian noise on samples make moments that say little, and where such noise is
+   discrete, without these tails: f is what the rest makes, or larger by at most the probability of
+   any tail;
  - where a loss is known by its tails alone, or where moments of a sample's loss say little, between
    two laws on a lattice (`_grid`);
  - where none of these has an answer, by what the parts cost apart (`_apart`).
