@@ -78,7 +78,7 @@ build: .venv/installed
 .venv/certify: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(INSTALL) hatchling
-	$(INSTALL) --no-build-isolation --editable '.[arrow,mnist,report]'
+	$(INSTALL) --no-build-isolation --editable '.[mnist,report]'
 	touch $@
 
 # What a developer needs besides.
