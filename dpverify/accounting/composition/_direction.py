@@ -438,10 +438,12 @@ class TailedDirection(GridDirection):
         """Encloses δ(ε)."""
 
         def cut(found: Enclosure) -> Enclosure | None:
-            other = without_tails(self.losses, Fraction(min(found.upper, 1.0)))
+            size = found.lower or min(found.upper, 1.0)
+            other = without_tails(self.losses, Fraction(size))
             return None if other is None else other.delta_at(eps)
 
-        return _together([lambda _: GridDirection.delta_at(self, eps), cut])
+        # A lattice may know a bound alone, and then the first cut says how small δ is.
+        return _together([lambda _: GridDirection.delta_at(self, eps), cut, cut])
 
     def epsilon_at(self, delta: Fraction) -> Enclosure:
         """Encloses ε(δ)."""

@@ -209,6 +209,16 @@ def test_finitely_many_outputs_say_more_of_discrete_noise_than_a_lattice(
     assert value.width < 1e-5
 
 
+@pytest.mark.parametrize("delta", day_and_night("1e-300", "1e-120"))
+def test_a_delta_that_a_lattice_only_bounds(delta: str) -> None:
+    """What is left out is a small share of it, and not of the bound."""
+    losses = _on_sample("30", 100, "0.3")
+    direction = TailedDirection(losses=losses)
+    found = direction.delta_at(Fraction(direction.epsilon_at(Fraction(delta)).upper))
+    assert found.lower <= Fraction(delta)
+    assert found.width < 1e-5
+
+
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("epsilon", [0.02, 0.3])
 def test_three_discrete_releases_on_samples_by_all_their_outputs(
