@@ -14,6 +14,7 @@ import pytest
 
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.discrete_laplace import DiscreteLaplace
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import (
@@ -195,6 +196,27 @@ def test_laplace_by_inversion() -> None:
 
 
 @pytest.mark.nightly
+def test_more_outcomes_than_calls_may_be_nested() -> None:
+    """A move of 600, beside odds of no common lattice."""
+    move, odds = 600, F(5, 3)
+    with mpmath.workdps(60):
+        fall = mpmath.exp(-mpmath.mpf(1) / 7)
+
+        def noise(y: int) -> mpmath.mpf:
+            return (1 - fall) / (1 + fall) * fall ** abs(y)
+
+        own = [(1 / (1 + fall), fall**move / (1 + fall)), (fall**move / (1 + fall), 1 / (1 + fall))]
+        own += [(noise(y), noise(y - move)) for y in range(1, move)]
+        growth, exact = mpmath.exp(85), mpmath.mpf(0)
+        for keep in (odds / (1 + odds), 1 / (1 + odds)):
+            a, b = (mpmath.mpf(x.numerator) / x.denominator for x in (keep, 1 - keep))
+            exact += sum(max(p * a - growth * q * b, 0) for p, q in own)
+        bit = RandomizedResponse(keep=odds / (1 + odds), other=1 / (1 + odds))
+        found = (DiscreteLaplace(scale=7, sensitivity=move) + bit).delta_at(85)
+        assert found.lower <= exact <= found.upper
+        assert found.width < 1e-12 * found.upper
+
+
 def test_a_shared_draw_by_enumeration() -> None:
     """Two releases over one draw of three positions, against one draw each."""
     first, second, differ = response(F(3, 4)), response(F(2, 3)), F(1, 5)

@@ -124,6 +124,8 @@ def sums_of_atoms(losses: Losses) -> Atoms:
 
 def _copies(atoms: Atoms, count: int) -> Atoms:
     """Sums of `count` equal losses."""
+    if count <= 1:
+        return atoms if count else [(arb(1), arb(0))]
     (weight, loss), *rest = atoms
     if not rest:
         return [(weight**count, count * loss)]
