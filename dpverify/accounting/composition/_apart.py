@@ -25,6 +25,7 @@ from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
+from dpverify.accounting.targets import LEAST_DELTA
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.guarantee import PrivacyCurve
 
@@ -40,7 +41,8 @@ _Parts = Sequence[tuple[PrivacyCurve, PrivacyCurve]]
 def epsilon_apart(parts: _Parts, delta: Fraction) -> Enclosure:
     """Encloses ε(δ): each part has an even share of δ, with which its own ε may be infinite."""
     share = delta / len(parts)
-    needs = [most.epsilon_at(share).upper for most, _ in parts]
+    known = not 0 < share < LEAST_DELTA
+    needs = [most.epsilon_at(share).upper if known else math.inf for most, _ in parts]
     lower = max(least.epsilon_at(delta).lower for _, least in parts)
     if math.inf in needs:
         return Enclosure(lower, math.inf)

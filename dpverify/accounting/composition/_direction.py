@@ -238,7 +238,7 @@ class Direction:
         """
         if not all(loss.is_law for loss, _ in self.losses):
             return 0.0
-        c = np.geomspace(1e-12, 0.5, 64)
+        c = np.geomspace(1e-12, 0.49, 64)
         at = float(c[np.argmin(c * float(eps) + log_moment(self.losses, -c))])
         most = transform(self.losses, [acb(-at)])[0].real * (arb(at) * to_arb(eps)).exp()
         return Enclosure.of_ball(1 - most).lower if most.is_finite() else 0.0

@@ -44,6 +44,7 @@ from dpverify.accounting.curves.poisson_sampled import PoissonSampled
 from dpverify.accounting.losses._normal_mixture import NormalMixture, PowerIntegral, Window
 from dpverify.accounting.losses.base import ROUND_OFF, Doubles
 from dpverify.accounting.losses.poisson_sampled import MixtureLoss
+from dpverify.accounting.targets import LEAST_DELTA
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError
 
@@ -311,9 +312,11 @@ def sampled_value(loss: MixtureLoss, times: int, epsilon: Fraction) -> arb:
 
 
 def sampled_bounds(loss: MixtureLoss, times: int, delta: Fraction) -> Enclosure:
-    """Encloses ε(δ) by basic composition, and by a single release."""
+    """Encloses ε(δ) by one release and, where shares of δ are targets, by basic composition."""
     one = _one(loss)
     least = 0.0 if loss.added else one.epsilon_at(delta).lower
+    if delta / times < LEAST_DELTA:
+        return Enclosure(least, math.inf)
     most = arb(times) * arb(one.epsilon_at(delta / times).upper)
     return Enclosure(least, Enclosure.of_ball(most).upper)
 
@@ -332,7 +335,7 @@ def sampled_root(loss: MixtureLoss, times: int, delta: Fraction, guess: float) -
     with ctx.workprec(128):
         log_delta = float(to_arb(delta).log())
         low, high = 0.0, math.inf
-        large = _one(loss).epsilon_at(delta / times).upper
+        large = _one(loss).epsilon_at(max(delta / times, LEAST_DELTA)).upper
         # q²(e^{μ²} − 1) is the variance of g, and about that of the loss.
         spread = Fraction(math.expm1(min(float(loss.base.mu_squared), 100.0)))
         normal = Gaussian.from_mu_squared(times * loss.rate**2 * spread).epsilon_at(delta).upper

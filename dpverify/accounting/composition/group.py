@@ -34,6 +34,7 @@ from attrs import field, frozen
 from flint import arb, ctx
 
 from dpverify.accounting.solve import beside, brentq
+from dpverify.accounting.targets import LEAST_DELTA
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
@@ -118,7 +119,13 @@ class GroupBound(PrivacyBound):
 
         if excess(0.0) <= 0:
             return 0.0
-        low, high = 0.0, max(self.size * self.one.epsilon_at(goal / self.size).upper, 1e-9)
+        low, high = (
+            0.0,
+            max(
+                self.size * self.one.epsilon_at(max(Fraction(goal) / self.size, LEAST_DELTA)).upper,
+                1e-9,
+            ),
+        )
         for _ in range(_DOUBLINGS):
             if not high < math.inf:
                 break

@@ -134,6 +134,13 @@ def test_losses_whose_line_is_beyond_doubles_are_bounded_apart() -> None:
     assert 5e59 * (1 - 1e-15) < found.lower < found.upper < 5e59 * (1 + 1e-15)
 
 
+def test_shares_of_the_least_target_bound_nothing() -> None:
+    one = dpv.Gaussian(sigma=1)
+    found = epsilon_apart([(one, one)] * 2, Fraction(1, 10**300))
+    assert found.lower == one.epsilon_at("1e-300").lower
+    assert found.upper == math.inf
+
+
 def two_discrete(sigma: str, epsilon: mpmath.mpf) -> mpmath.mpf:
     """δ(ε) of two releases at sensitivity 1, over all pairs of outputs that aren't tiny."""
     square = 2 * mpmath.mpf(sigma) ** 2

@@ -301,6 +301,13 @@ def test_different_bits_on_no_common_lattice() -> None:
     assert half.epsilon_at(F(1, 10**6)).upper < found.lower
 
 
+@pytest.mark.parametrize("scale", ["14.7", 3, 40])
+def test_nearly_all_losses_of_more_releases_than_have_a_line_are_above(scale: str | int) -> None:
+    """M is bounded left of 0, on both sides of a place where its formula has no value."""
+    found = (10**12 * Laplace(scale=scale)).delta_at(1)
+    assert 1 - 1e-15 < found.lower <= found.upper == 1
+
+
 def test_an_unreachable_target() -> None:
     for kinds in (("gauss", "coin"), ("gauss",)):
         assert curve(*kinds).epsilon_at(0).lower == math.inf

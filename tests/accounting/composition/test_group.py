@@ -29,6 +29,12 @@ EXACT: list[Any] = [
 ]
 
 
+def test_shares_of_the_least_target_are_no_targets() -> None:
+    """Of a group of three each step has less, which the noise on the sample can't be asked for."""
+    one = dpv.Gaussian(sigma=1).poisson_sampled(rate="0.9")
+    assert one.group(3).epsilon_at("1e-300").lower == one.epsilon_at("1e-300").lower
+
+
 @pytest.mark.parametrize("curve", EXACT, ids=str)
 @pytest.mark.parametrize("size", day_and_night(2, 5))
 def test_the_bound_attains_what_is_exact(curve: dpv.PrivacyCurve, size: int) -> None:

@@ -158,6 +158,13 @@ def test_one_release_alone_and_basic_composition_bound_epsilon() -> None:
     assert one.width < 1e-12
 
 
+def test_shares_of_the_least_target_are_no_targets() -> None:
+    """They bound nothing, and nothing is said of a δ that nobody asked for."""
+    least = F(1, 10**300)
+    found = sampled_bounds(made(F(1), F(1, 10)), 4, least)
+    assert 0 < found.lower < found.upper == math.inf
+
+
 @pytest.mark.nightly
 def test_the_first_effort_is_enough_for_a_delta_of_few_releases() -> None:
     """A second sum takes as long again, or longer."""
