@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
+import random
 from dataclasses import dataclass
 from functools import cached_property
+from types import FunctionType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from dpverify.errors import DrawError, ParameterError, require
 
 __all__ = ["Fitted"]
+
+_SOURCES = (
+    np.random.Generator,
+    np.random.RandomState,
+    np.random.BitGenerator,
+    np.random.SeedSequence,
+    random.Random,
+    ModuleType,
+)
 
 
 @dataclass(frozen=True)
@@ -19,7 +33,8 @@ class Fitted:
 
     Parameters
     ----------
-    estimator : with `fit(X)`, `fit(X, y=None)` or `fit(X, y)`; its copies draw noise of their own
+    estimator : with `fit(X)`, `fit(X, y=None)` or `fit(X, y)`; its copies share the generators that
+        it holds, as a copy of one would repeat its noise
 
     Raises
     ------
@@ -53,6 +68,21 @@ class Fitted:
             return True
         return False
 
+    @cached_property
+    def sources(self) -> tuple[Any, ...]:
+        """What it holds that draws, wherever it holds it."""
+        found, seen, left = [], set(), [self.estimator]
+        while left:
+            held = left.pop()
+            if id(held) in seen or isinstance(held, type | FunctionType):
+                continue
+            seen.add(id(held))
+            if isinstance(held, _SOURCES):
+                found.append(held)
+            else:
+                left += gc.get_referents(held)
+        return tuple(found)
+
     def __call__(self, data: Any) -> dict[str, Any]:
         """Attributes that end in ``_`` of a copy that was fitted to the data."""
         fresh = self._fitted(data)
@@ -78,7 +108,7 @@ class Fitted:
                 "tuple of the two. Name pairs of such, or wrap it in a function that takes the "
                 "labels from the rows."
             )
-        fresh = copy.deepcopy(self.estimator)
+        fresh = copy.deepcopy(self.estimator, {id(source): source for source in self.sources})
         fresh.fit(*(data if apart else (data,)))
         return fresh
 

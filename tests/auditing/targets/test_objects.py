@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +56,50 @@ def test_what_an_estimator_learned_is_its_output(scale: float, verdict: str) -> 
     model = Mean(scale)
     assert audited(model).verdict == verdict
     assert not hasattr(model, "total_")
+
+
+class Drawn(Mean):
+    """With a source of its own."""
+
+    def __init__(self, source: Any, scale: float = 1.0) -> None:
+        super().__init__(scale)
+        self.held = {"sources": [source]}
+
+    def fit(self, X: Any, y: Any = None) -> Drawn:
+        (source,) = self.held["sources"]
+        if isinstance(source, np.random.SeedSequence):
+            source = np.random.default_rng(source.spawn(1)[0])
+        elif isinstance(source, np.random.BitGenerator):
+            source = np.random.Generator(source)
+        size = abs(math.log(source.random() or 0.5))
+        self.total_ = len(X) + self.scale * (size if source.random() < 0.5 else -size)
+        return self
+
+
+def the_module(seed: int) -> Any:
+    random.seed(seed)
+    return random
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.random.default_rng,
+        np.random.RandomState,
+        np.random.PCG64,
+        np.random.SeedSequence,
+        random.Random,
+        random.SystemRandom,
+        the_module,
+    ],
+    ids=lambda make: make.__name__,
+)
+@pytest.mark.parametrize(("scale", "verdict"), [(1.0, "no_violation_found"), (0.2, "violation")])
+def test_copies_share_the_source_that_an_estimator_holds(
+    make: Callable[[int], Any], scale: float, verdict: str
+) -> None:
+    report = audited(Drawn(make(2), scale), kinds=["black-box", "determinism"], alpha=1e-5)
+    assert report.verdict == verdict, report
 
 
 def test_estimators_that_are_not_guessed_at() -> None:
