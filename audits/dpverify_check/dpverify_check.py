@@ -700,7 +700,7 @@ def above(value: Fraction) -> float:
 
 def decimal_string(value: float | Fraction | Decimal, rounding: str, digits: int = 18) -> str:
     """A double in at most `digits` significant digits, rounded to a side; E beyond 17 places."""
-    written = Decimal(value)  # type: ignore[arg-type]
+    written = Decimal(value or 0)  # type: ignore[arg-type]  # whose zero has no sign
     if written.is_finite():
         written = Context(prec=digits, rounding=rounding).normalize(written)
     return f"{written:f}" if -7 < written.adjusted() < 17 else f"{written:E}"

@@ -206,10 +206,11 @@ def read(texts: Sequence[str]) -> list[Written]:
     releases: list[Written] = []
     for text in texts:
         match Path(text).suffix:
-            case ".csv":
-                releases += _read_csv(Path(text))
-            case ".toml":
-                releases += _read_toml(Path(text))
+            case ".csv" | ".toml" as ending:
+                found = list((_read_csv if ending == ".csv" else _read_toml)(Path(text)))
+                if not found:
+                    raise ConfigurationError(f"{text}: has no release.")
+                releases += found
             case ".json":
                 releases.append(_read_certificate(Path(text)))
             case _ if Path(text).is_dir():

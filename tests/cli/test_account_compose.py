@@ -232,6 +232,8 @@ def test_mistakes_are_named(release: str, said: str, capsys: pytest.CaptureFixtu
         ("a.csv", "mechanism,parameters\ngaussian\n", "line 2: has 1 cells, not 2"),
         ("a.csv", "mechanism,count\n,3\n", "line 2: mechanism is empty"),
         ("a.csv", 'mechanism\n"x', "can't be read"),
+        ("a.csv", "mechanism,parameters\n\n", "has no release"),
+        ("a.toml", "releases = []\n", "has no release"),
         ("a.toml", "x = 1\n", "write a [[releases]] for each release"),
         (
             "a.toml",

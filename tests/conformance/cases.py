@@ -208,6 +208,8 @@ WRONG: Sequence[tuple[str, Sequence[str | int], Any, bool, str]] = (
     ("oporp", ("derived", "far_delta", "upper"), "0", True, "guarantee"),
     ("oporp", ("derived", "curve", 20, "delta"), _MORE, True, "curve"),
     ("oporp", ("derived", "curve", 3, "shown"), "0.9", True, "curve"),
+    ("response", ("derived", "curve", 22, "shown"), "-0", True, "curve"),
+    ("response", ("derived", "far_delta", "lower"), "-0", True, "guarantee"),
     ("oporp", ("derived", "attacker", 0, "true_positive_rate"), _MORE, True, "attacker"),
     ("oporp", ("derived", "attacker", 0, "threshold"), "1.0", True, "attacker"),
     ("oporp", ("derived", "white_box", "verdict"), "inconclusive", True, "attack"),
