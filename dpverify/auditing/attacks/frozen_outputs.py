@@ -240,8 +240,8 @@ def _at(
     own, other = sides if number % 2 == 0 else sides[::-1]
     runs: list[_Run] = []
 
-    def run(data: Any, recorded: Tape | None = None) -> _Run:
-        runs.append(_run(mechanism, data, Tape(seed, recorded)))
+    def run(data: Any, recorded: Tape | None = None, further: int = 0) -> _Run:
+        runs.append(_run(mechanism, data, Tape(seed, recorded), further))
         return runs[-1]
 
     def four() -> tuple[_Run, ...]:
@@ -251,8 +251,10 @@ def _at(
     def again(first: _Run, second: _Run) -> bool:
         order = ReplayableWords(seed, "frozen-outputs", "order").words(checks) % 2
         return all(
-            second.agrees(run(other, first.tape)) if swapped else first.agrees(run(own, first.tape))
-            for swapped in order.tolist()
+            second.agrees(run(other, first.tape, further))
+            if swapped
+            else first.agrees(run(own, first.tape, further))
+            for further, swapped in enumerate(order.tolist(), 1)
         )
 
     def called(work: Callable[[], Any]) -> Any:
@@ -410,10 +412,10 @@ def _is_single(inputs: NDArray[np.float64]) -> bool:
         return bool(np.array_equal(inputs.astype(np.float32), inputs) and np.any(inputs % 1))
 
 
-def _run(mechanism: Any, data: Any, tape: Tape) -> _Run:
+def _run(mechanism: Any, data: Any, tape: Tape, further: int) -> _Run:
     """One run, with everything that leaves it."""
     run = _Run(tape=tape)
-    function: Callable[[Any], Any] = _releasing(mechanism, tape)
+    function: Callable[[Any], Any] = _releasing(mechanism, tape, further)
     with _heard(run.said), patched(tape), taped(tape):
         try:
             output = alone(partial(function, copied(data)))()
@@ -428,12 +430,14 @@ def _run(mechanism: Any, data: Any, tape: Tape) -> _Run:
     return run
 
 
-def _releasing(mechanism: Any, tape: Tape) -> Callable[[Any], Any]:
+def _releasing(mechanism: Any, tape: Tape, further: int) -> Callable[[Any], Any]:
+    """A run; what isn't recorded is the same in all but further ones, which draw it anew."""
     if hasattr(mechanism, "with_generator"):
         generator = TapedGenerator(tape)
         return lambda data: mechanism.with_generator(data, generator)
-    words = ReplayableWords(0, "frozen-outputs")
-    return lambda data: copy.deepcopy(mechanism).release(data, rng=words)
+    words = ReplayableWords(further, "frozen-outputs")
+    used = mechanism if further else copy.deepcopy(mechanism)
+    return lambda data: used.release(data, rng=words)
 
 
 @contextmanager

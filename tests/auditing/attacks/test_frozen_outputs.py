@@ -608,3 +608,35 @@ def test_round_off_of_single_precision_is_no_broken_declaration(scale: float, ve
         told: Any = one.evidence
         moves.add(told.moved if verdict == "violation" else told.distance)
     assert max(moves) > 1 + 1e-9  # so round-off, or the bug, is there
+
+
+@dpv.primitive(sensitivity=1, noise=dpv.Laplace(scale=1))
+def noisy_number(value: float) -> float:
+    return value + float(np.random.default_rng().laplace())
+
+
+class Branching:
+    """Its first answer, by noise that isn't recorded, decides about the input of the second."""
+
+    adjacency = OneRow()
+    of = "dataset"
+
+    def __init__(self, seed: int, *, own: bool) -> None:
+        self.generator = np.random.default_rng(seed) if own else None
+        self.threshold = 3 + seed / 2
+
+    def privacy(self) -> dpv.PrivacyCurve:
+        return 2 * dpv.Laplace(scale=1)
+
+    def release(self, data: Any, rng: Any) -> float:
+        source = self.generator or np.random.Generator(np.random.PCG64(int(rng.words(1)[0])))
+        return noisy_number(100.0 if data.sum() + source.laplace() > self.threshold else 0.0)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_declaration_is_not_broken_by_noise_that_a_mechanism_draws_itself(own: bool) -> None:
+    for seed in range(8):
+        attack = FrozenOutputsAttack()
+        config = AuditConfig(draws=50, workers=1, seed=seed)
+        (finding,) = attack.run(Target(Branching(seed, own=own), [NEAR]), config)
+        assert finding.verdict != "violation", (seed, finding)
