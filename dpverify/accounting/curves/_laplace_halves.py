@@ -45,7 +45,8 @@ __all__ = ["LaplaceEnd", "LaplaceSums", "delta_by_halves", "has_halves"]
 
 _T = TypeVar("_T")
 
-_MOST_WORK = 500_000  # products of series, times their length: some tenths of a second
+_MOST_WORK = 500_000  # of products of series: some tenths of a second
+_TERMS = 64  # of a series, which make about as many digits as an answer has
 
 
 def has_halves(shifts: Shifts, epsilon: Fraction = Fraction(0), others: Sequence[int] = ()) -> bool:
@@ -59,7 +60,7 @@ def has_halves(shifts: Shifts, epsilon: Fraction = Fraction(0), others: Sequence
         return _is_little_work(shifts, _reach(shifts, epsilon))
     counts = [*(n + 1 for _, n in shifts), *others]
     products = sum(map(math.prod, _halves(counts, counts)))
-    return 2 * products * _size(shifts) <= _MOST_WORK
+    return 2 * products * _product_work(shifts) <= _MOST_WORK
 
 
 def delta_by_halves(shifts: Shifts, epsilon: Fraction) -> arb:
@@ -286,7 +287,7 @@ def _weighted(half: Sequence[_Kind], unit: int, limit: float, size: int) -> dict
 @lru_cache(maxsize=64)
 def _is_little_work(shifts: Shifts, reach: Fraction) -> bool:
     unit = math.lcm(*(shift.denominator for shift, _ in shifts))
-    left, limit = _MOST_WORK // _size(shifts), math.ceil(reach * unit)
+    left, limit = _MOST_WORK // _product_work(shifts), math.ceil(reach * unit)
     for half in _halves(shifts, [n + 1 for _, n in shifts]):
         subsets = {0}
         for shift, n in half:
@@ -330,6 +331,12 @@ def _reach(shifts: Shifts, epsilon: Fraction) -> Fraction:
     if epsilon >= largest:  # no subset is below T
         return Fraction(0)
     return largest / (1 << int(largest / (largest - epsilon)).bit_length())
+
+
+def _product_work(shifts: Shifts) -> int:
+    """That of a product of two series: their terms, times their digits, which grow with them."""
+    size = _size(shifts)
+    return size * (1 + size // _TERMS)
 
 
 def _size(shifts: Shifts) -> int:

@@ -17,6 +17,7 @@ from dpverify.accounting.composition._noise_sums import (
     has_laplace_sums,
     laplace_sums,
 )
+from dpverify.accounting.curves import _laplace_halves
 from dpverify.accounting.curves._laplace_halves import LaplaceSums
 from dpverify.accounting.losses.discrete import AtomicLoss
 from dpverify.enclosure import Enclosure
@@ -177,3 +178,21 @@ def test_where_delta_hardly_falls_epsilon_is_found() -> None:
             assert total.delta_at(0.99 * found.lower).lower >= delta
     assert has_gaussian_sums(total.losses())
     assert not has_gaussian_sums((total + dpv.Laplace(scale=1)).losses())
+
+
+def test_many_equal_scales_are_inverted_where_series_are_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By both ways, where both are quick; digits grow with the terms of a series."""
+    shifts = ((Fraction(1, 10), 300),)
+    noise = 300 * dpv.Laplace(scale=10)
+    assert _laplace_halves.has_halves(shifts)
+    by_halves = noise.epsilon_at("1e-6")
+    monkeypatch.setattr(_laplace_halves, "_MOST_WORK", 1000)
+    inverted = noise.epsilon_at("1e-6")
+    assert inverted.lower <= by_halves.upper
+    assert by_halves.lower <= inverted.upper
+    assert max(inverted.width, by_halves.width) < 1e-12
+    monkeypatch.undo()
+    assert not _laplace_halves.has_halves(((Fraction(1, 10), 1000),))
+    assert (1000 * dpv.Laplace(scale=10)).epsilon_at("1e-6").width < 1e-12
