@@ -63,6 +63,7 @@ _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried 
 
 
 def direction_of(losses: Losses) -> Direction | GridDirection:
+    """By what is known of all losses: their moments, or their tails alone."""
     replaced = [isinstance(loss, MixtureLoss) and loss.mixture.replaced for loss, _ in losses]
     smooth = [isinstance(loss, SmoothLoss) for loss, _ in losses]
     if any(replaced) or any(smooth):
@@ -432,7 +433,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailedDirection(GridDirection):
-    """The same of losses that are known by their tails, also without the least of their outputs."""
+    """The same of losses that are known by their tails, also without outputs that hardly occur."""
 
     def delta_at(self, eps: Fraction) -> Enclosure:
         """Encloses δ(ε)."""

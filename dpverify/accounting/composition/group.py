@@ -119,13 +119,8 @@ class GroupBound(PrivacyBound):
 
         if excess(0.0) <= 0:
             return 0.0
-        low, high = (
-            0.0,
-            max(
-                self.size * self.one.epsilon_at(max(Fraction(goal) / self.size, LEAST_DELTA)).upper,
-                1e-9,
-            ),
-        )
+        share = max(Fraction(goal) / self.size, LEAST_DELTA)
+        low, high = 0.0, max(self.size * self.one.epsilon_at(share).upper, 1e-9)
         for _ in range(_DOUBLINGS):
             if not high < math.inf:
                 break

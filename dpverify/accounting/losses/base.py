@@ -335,7 +335,7 @@ def most_lost(losses: Losses) -> arb | None:
     return total
 
 
-@lru_cache(maxsize=64)  # the same for every ε of a search
+@lru_cache(maxsize=64)  # a search asks for it at each ε
 def escaping(losses: Losses) -> Fraction:
     """P[L = ∞] of the sum of independent losses, exactly.
 

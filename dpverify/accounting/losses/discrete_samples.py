@@ -43,11 +43,6 @@ class DiscreteSampledLoss(AtomicLoss, SampledLoss):
 
     base: AtomicLoss
 
-    @property
-    def is_law(self) -> bool:
-        """Whether that of the base is."""
-        return self.base.is_law
-
     def atoms(self) -> list[tuple[arb, arb]]:
         """One for each of the base, and one for what shows the record's absence."""
         q, rest, mass = map(to_arb, (self.rate, 1 - self.rate, self.base.infinity_mass))
@@ -70,11 +65,6 @@ class DiscreteBatchLoss(AtomicLoss, BatchLoss):
     """The loss of a release on a batch of a fixed size, for one record that is replaced."""
 
     base: AtomicLoss
-
-    @property
-    def is_law(self) -> bool:
-        """Whether that of the base is."""
-        return self.base.is_law
 
     def atoms(self) -> list[tuple[arb, arb]]:
         """Two for each positive one of the base, and 0."""

@@ -61,6 +61,11 @@ class _OnSample(TailedLoss):
     base: TailedLoss
     rate: Fraction
 
+    @property
+    def is_law(self) -> bool:
+        """Whether that of the base is."""
+        return self.base.is_law
+
     def __attrs_post_init__(self) -> None:
         require(0 < self.rate <= 1, "rate", self.rate, "in (0, 1]")
         require(
