@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-__all__ = ["changed", "field_values"]
+__all__ = ["changed", "field_values", "state_of"]
 
 
 def field_values(value: Any) -> dict[str, Any]:
@@ -22,6 +22,14 @@ def field_values(value: Any) -> dict[str, Any]:
         for entry in entries
         if entry.init
     }
+
+
+def state_of(value: Any) -> dict[str, Any]:
+    """Its fields by name, else what it holds as attributes and in slots."""
+    slots = (vars(kind).get("__slots__", ()) for kind in type(value).__mro__)
+    names = [name for each in slots for name in ([each] if isinstance(each, str) else each)]
+    held = {name: getattr(value, name) for name in names if hasattr(value, name)}
+    return field_values(value) or getattr(value, "__dict__", {}) | held
 
 
 def changed(value: Any, **fields: Any) -> Any:

@@ -17,7 +17,7 @@ from datetime import date
 from types import CodeType, FunctionType
 from typing import Any
 
-__all__ = ["constants_of"]
+__all__ = ["constants_of", "names_of"]
 
 _MOST = 64  # constants
 _LONGEST = 100  # characters of a text that is one
@@ -80,19 +80,19 @@ def _of_function(function: FunctionType) -> Iterator[Any]:
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # not filled yet
             yield cell.cell_contents
-    for name in _names(function.__code__):
+    for name in names_of(function.__code__):
         held = function.__globals__.get(name)
         own = getattr(held, "__module__", None) == function.__module__
         if own or _plain(held) or isinstance(held, list | tuple | set | frozenset | dict):
             yield held
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """Global names of the code and of what is defined in it."""
+def names_of(code: CodeType) -> Iterator[str]:
+    """Names of globals and of attributes, in code and in what is defined in it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_of(constant)
 
 
 def _code_of(value: Any) -> Any:

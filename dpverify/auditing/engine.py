@@ -55,6 +55,7 @@ from dpverify.auditing.outputs.journal import (
     to_plain,
 )
 from dpverify.auditing.outputs.memory import copier
+from dpverify.auditing.outputs.read_values import read_values
 from dpverify.auditing.outputs.source_files import source_digest
 from dpverify.auditing.replay import attack_code, names_own
 from dpverify.auditing.report import Report
@@ -98,8 +99,10 @@ def run(
     asked = Request.of(mechanism, config, selection)
     config, pairs, space = asked.config, asked.known, asked.space
     journal = journal or AuditJournal()
-    source = {} if journal.path is None else {"source": source_digest(mechanism)}
-    kept = partial(journal.kept, asked.identity | source)
+    code = {}
+    if journal.path is not None:
+        code = {"source": source_digest(mechanism), **read_values(mechanism)}
+    kept = partial(journal.kept, asked.identity | code)
     report = partial(
         Report,
         mechanism=display_name(mechanism),

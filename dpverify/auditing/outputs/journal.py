@@ -303,6 +303,8 @@ def _told(value: Any, depth: int) -> str:
         return f"{kind}{[_told(each, depth - 1) for each in value]}"
     if isinstance(value, type):
         return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, set | frozenset):  # of an order that hashes make, in each process another
+        return f"{kind}{sorted(_told(each, depth - 1) for each in value)}"
     if own := field_values(value):
         return f"{kind}{_told(own, depth - 1)}"
     text = _repr(value)

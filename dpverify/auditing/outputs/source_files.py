@@ -12,7 +12,7 @@ import hashlib
 import importlib.util
 import inspect
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from itertools import islice
@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
 
-from dpverify._fields import field_values
+from dpverify._fields import state_of
 
-__all__ = ["source_digest"]
+__all__ = ["is_installed", "parts_of", "source_digest"]
 
 _DEPTH = 8  # of nested fields that are looked at
 _MOST = 100  # parts of a list or a dict
@@ -36,7 +36,7 @@ def source_digest(mechanism: Any) -> str:
     while left:
         with suppress(OSError, ValueError):  # a text that can be no file's name
             path = left.pop().resolve()
-            if path not in held and path.is_file() and not _is_installed(path):
+            if path not in held and path.is_file() and not is_installed(path):
                 content = path.read_bytes()
                 held[path] = hashlib.sha256(content).hexdigest()
                 left += _imported(path, content, module)
@@ -48,30 +48,40 @@ def _files_of(value: Any, depth: int, seen: set[int]) -> Iterator[Path]:
     if depth == 0 or id(value) in seen:
         return
     seen.add(id(value))
-    parts: list[Any] = []
     match value:
         case FunctionType():
             yield Path(value.__code__.co_filename)
-            parts = [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
-            parts += [value.__defaults__, value.__kwdefaults__, vars(value)]
-        case MethodType():
-            parts = [value.__func__, value.__self__]
-        case partial():
-            parts = [value.func, value.args, value.keywords]
         case str():
             yield Path(value)
-        case Mapping():
-            parts = [*islice(value.values(), _MOST)]
-        case list() | tuple():
-            parts = [*islice(value, _MOST)]
         case type():
             for each in value.__mro__:
                 with suppress(TypeError, OSError):  # one of C, or of no file
                     yield Path(inspect.getfile(each))
-        case _:
-            parts = [type(value), field_values(value) or getattr(value, "__dict__", {})]
-    for part in parts:
+    for part in parts_of(value):
         yield from _files_of(part, depth - 1, seen)
+
+
+def parts_of(value: Any) -> Sequence[Any]:
+    """In what else its code may stand: of an object its class and fields, of a class nothing."""
+    match value:
+        case FunctionType():
+            cells = [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
+            return [*cells, value.__defaults__, value.__kwdefaults__, vars(value)]
+        case MethodType():
+            return [value.__func__, value.__self__]
+        case partial():
+            return [value.func, value.args, value.keywords]
+        case staticmethod() | classmethod():
+            return [value.__func__]
+        case property():
+            return [value.fget, value.fset]
+        case Mapping():
+            return [*islice(value.values(), _MOST)]
+        case list() | tuple():
+            return [*islice(value, _MOST)]
+        case str() | type():
+            return ()
+    return [type(value), state_of(value)]
 
 
 def _is_full(cell: Any) -> bool:
@@ -119,7 +129,7 @@ def _module(name: str) -> tuple[Path, ...]:
     return ()
 
 
-def _is_installed(path: Path) -> bool:
+def is_installed(path: Path) -> bool:
     """Whether it is of a package that was installed, of Python's own, or of this one."""
     return any(path.is_relative_to(folder) for folder in _installed())
 
