@@ -22,7 +22,15 @@ from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
 from dpverify.visible import raised, shown
 
-__all__ = ["EXTREMES", "Space", "chooser", "makes_candidates", "related", "require_candidates"]
+__all__ = [
+    "EXTREMES",
+    "Space",
+    "both_copied",
+    "chooser",
+    "makes_candidates",
+    "related",
+    "require_candidates",
+]
 
 EXTREMES = 96
 """Extreme pairs, at most."""
@@ -56,12 +64,28 @@ def require_candidates(adjacency: Any) -> None:
 
 
 def related(adjacency: Any, *sides: Any) -> bool:
-    """What an adjacency says of two data sets; somebody else's may change what it is given.
-
-    They are copied at once, so that what both hold is one object in the copies, too.
-    """
+    """What an adjacency says of two data sets; somebody else's may change what it is given."""
     own = type(adjacency).__module__.partition(".")[0] == __name__.partition(".")[0]
-    return bool(adjacency.relates(*(sides if own else copy.deepcopy(sides))))
+    return bool(adjacency.relates(*(sides if own else both_copied(sides))))
+
+
+def both_copied(sides: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Copies of two data sets, made at once: what both hold is one object in the copies, too.
+
+    Raises
+    ------
+    ParameterError
+        If they hold what can't be copied.
+    """
+    try:
+        return copy.deepcopy(sides)
+    except PASSING:
+        raise
+    except BaseException as error:  # whatever an object says to being copied
+        kinds = " and ".join(dict.fromkeys(type(side).__name__ for side in sides))
+        rule = f"of data that can be copied, since each release gets a copy: {raised(error)}"
+        way_out = "Give rows, or a file's path, and let the function open or make what it needs."
+        raise ParameterError("pair", kinds, rule, way_out) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpverify.auditing.constants import constants_of
 from dpverify.auditing.outputs.foreign import display_name
-from dpverify.auditing.spaces.base import Space, related, require_candidates
+from dpverify.auditing.spaces.base import Space, both_copied, related, require_candidates
 from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.auditing.spaces.rows import Rows
 from dpverify.data.adjacency import Edge, Moves
@@ -99,6 +99,7 @@ def _require_neighbours(mechanism: Any, pair: Pair) -> None:
     printable = isinstance(pair.name, str) and pair.name.isprintable()
     require(printable, "pair", name, "named by printable characters")
     adjacency: Any = mechanism.adjacency
+    both_copied(sides)
     try:
         answers = [related(adjacency, *order) for order in (sides, sides[::-1])]
     except DPVerifyError as error:  # of an adjacency of ours: what it takes

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
+import sqlite3
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -275,6 +278,30 @@ def test_an_adjacency_that_does_not_say_yes_or_no_is_named() -> None:
 class Anything(AddOrRemove):
     def relates(self, data: Any, neighbour: Any) -> bool:
         return True
+
+
+def rows_that_come() -> Any:
+    yield 1
+
+
+@pytest.mark.parametrize("adjacency", [Anything(), dpv.AddRemove()])
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: sqlite3.connect(":memory:"), "sqlite3.Connection"),
+        (rows_that_come, "generator"),
+        (lambda: [threading.Lock()], "_thread.lock"),
+        (lambda: {"log": sys.__stdout__}, "_io."),
+    ],
+)
+def test_data_that_can_not_be_copied_are_named_and_no_adjacency(
+    make: Any, named: str, adjacency: Any
+) -> None:
+    pair = Pair(name="mine", record=make(), neighbour=make())
+    with pytest.raises(ParameterError, match=rf"can be copied, .*{named}.* a file's path") as told:
+        audited(of(undrawn, of="dataset", adjacency=adjacency), pairs=[pair])
+    assert "djacency" not in str(told.value)
+    assert "relates" not in str(told.value)
 
 
 def test_data_that_differ_in_what_is_no_number_are_different() -> None:
