@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -46,12 +47,13 @@ from dpverify.enclosure import rational
 from dpverify.errors import PASSING, ConfigurationError, did_you_mean, require
 from dpverify.execution.progress import duration
 from dpverify.privacy import Pair
-from dpverify.visible import raised
+from dpverify.visible import raised, shown
 
 __all__ = ["audit"]
 
 _ADJACENCIES = {"add-remove": AddRemove, "replace": Replace}
 _FORMATS = {"text": text, "json": json, "junit": junit}
+_NUMERAL = 40  # characters of a numeral that a message repeats
 _CLAIMED = """
     from fractions import Fraction
     from dpverify.accounting.curves.approximate_dp import ApproxDP
@@ -358,15 +360,41 @@ def _read(file: Path) -> list[Pair]:
     pairs = []
     for number, line in enumerate(lines, start=1):
         try:
-            held = parse(line, object_pairs_hook=each_once)
-            sides = {side: held.pop(side) for side in ("record", "neighbour")}
-            pairs.append(Pair(name=str(held.pop("name", f"line {number}")), **sides))
-            if held:
-                raise ValueError(f"it has {next(iter(held))!r}")
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            held = parse(
+                line, object_pairs_hook=each_once, parse_float=_double, parse_constant=_refused
+            )
+            pairs.append(_pair(held, f"line {number}"))
+        except (ValueError, RecursionError) as error:
             rule = '{"name": …, "record": …, "neighbour": …}'
             raise ConfigurationError(f"{file}, line {number}, isn't {rule}: {error}.") from None
     return pairs
+
+
+def _pair(held: Any, name: str) -> Pair:
+    """A pair of a JSON object; without a name of its own, of this one."""
+    if not isinstance(held, dict):
+        raise ValueError(f"it is {shown(held)}")
+    for side in ("record", "neighbour"):
+        if side not in held:
+            raise ValueError(f"it has no {side!r}")
+    if unknown := held.keys() - {"name", "record", "neighbour"}:
+        raise ValueError(f"it has {min(unknown)!r}")
+    return Pair(
+        name=str(held.get("name", name)), record=held["record"], neighbour=held["neighbour"]
+    )
+
+
+def _double(text: str) -> float:
+    """A number that a double can hold, but for its last digits."""
+    number = float(text)
+    zero = not text.lower().partition("e")[0].strip("-0.")
+    if math.isinf(number) or (number == 0 and not zero):
+        raise ValueError(f"{text[:_NUMERAL]} is beyond the range of doubles")
+    return number
+
+
+def _refused(text: str) -> float:
+    raise ValueError(f"{text} isn't a number of JSON; write null for what is missing")
 
 
 def _called(target: str, *, seeded: bool, many: bool) -> Any:

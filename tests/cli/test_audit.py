@@ -197,6 +197,13 @@ def test_pairs_that_are_none(
         (b'{"record": [], "neighbour": [{"a": 1, "a": 2}]}', "the same key twice"),
         (b'{"record": [], "neighbour": [1], "delta": 0}', "it has 'delta'"),
         (b'{"record": [], "neighbour": [1]}\n\n', "line 2, isn't"),
+        (b"[1, 2]", "it is [1, 2]."),
+        (b"null", "it is None."),
+        (b'{"record": []}', "it has no 'neighbour'."),
+        (b'{"record": [], "neighbour": [1e400]}', "1e400 is beyond the range of doubles."),
+        (b'{"record": [], "neighbour": [{"a": -1e-400}]}', "-1e-400 is beyond the range"),
+        (b'{"record": [], "neighbour": [NaN]}', "NaN isn't a number of JSON; write null"),
+        (b'{"record": [-Infinity], "neighbour": []}', "-Infinity isn't a number of JSON"),
     ],
 )
 def test_pairs_that_cannot_be_read(
@@ -209,6 +216,13 @@ def test_pairs_that_cannot_be_read(
     said = capsys.readouterr().err
     assert f"dpverify: {pairs}" in said
     assert says in said
+
+
+def test_zeros_of_pairs_are_no_numbers_out_of_range(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"record": [0e500, -0.00, 1E-300], "neighbour": [5e-324]}')
+    (pair,) = _read(pairs)
+    assert (pair.record, pair.neighbour) == ([0, 0, 1e-300], [5e-324])
 
 
 def test_pairs_are_of_any_text(tmp_path: Path) -> None:
