@@ -19,22 +19,26 @@ of k is exactly the noise against k shifts. That is so for Gaussian noise, for L
 coordinate, and for the discrete Gaussian. For randomized response k changes differ in at most k
 times as many answers, of which each is independent.
 
-**The parts** that `GroupBound` tries are those in equal steps, εᵢ = c + i·d, cut off at the largest
-loss. For Gaussian noise the best ones are of this form, with d = μ².
+**The parts** that `GroupBound` tries are those in equal steps, εᵢ = c + i·d, cut off where δ no
+longer falls: at the largest loss, but for infinite ones. For Gaussian noise the best ones are of
+this form, with d = μ². Where losses may be infinite, less than ε may be the best to part: a δ that
+stays is multiplied by e^ε₁ and so on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fractions import Fraction
+from functools import lru_cache
 
 import scipy
 from attrs import field, frozen
 from flint import arb, ctx
 
 from dpverify.accounting.solve import beside, brentq
-from dpverify.accounting.targets import LEAST_DELTA
+from dpverify.accounting.targets import LEAST_DELTA, MOST_DELTA
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
@@ -48,6 +52,7 @@ _MOST = 1000
 _ACCURACY = 1e-5
 _TINY = 1e-320
 _FARTHEST = 2**100
+_NEXT = Fraction(1, 2**30)
 _DOUBLINGS = 60
 
 
@@ -89,8 +94,15 @@ class GroupBound(PrivacyBound):
             return one
         if epsilon > _FARTHEST:  # δ falls
             return Enclosure(one.lower, self._delta(Fraction(_FARTHEST)).upper)
-        upper = self._bound(epsilon, self._best_step(epsilon))
-        return Enclosure(one.lower, max(min(upper, self._bound(epsilon, 0.0)), one.upper))
+        mass, most = _floor(self.one)
+        if most < math.inf:  # δ falls, so less than ε may be parted
+            epsilon = min(epsilon, self.size * Fraction(most))
+        step = self._best_step(epsilon)
+        upper = min(self._bound(epsilon, step), self._bound(epsilon, 0.0))
+        if mass and most < math.inf:
+            total = self._least_at(lambda total: (Fraction(total), step), float(epsilon))
+            upper = min(upper, self._bound(Fraction(total), self._best_step(Fraction(total))))
+        return Enclosure(one.lower, max(upper, one.upper))
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
         one = self.one.epsilon_at(delta)
@@ -131,13 +143,15 @@ class GroupBound(PrivacyBound):
 
     def _best_step(self, epsilon: Fraction) -> float:
         scale = 4 * (self.one.epsilon_at(Fraction(1, 100)).upper + 1e-3)
-        if not scale < math.inf:
-            return 0.0
+        return self._least_at(lambda step: (epsilon, step), scale) if scale < math.inf else 0.0
+
+    def _least_at(self, chain: Callable[[float], tuple[Fraction, float]], most: float) -> float:
+        """Where from 0 to `most` the bound of such a chain is about the least."""
         found = scipy.optimize.minimize_scalar(
-            lambda step: math.log(max(self._bound(epsilon, step), _TINY)),
-            bounds=(0.0, scale),
+            lambda x: math.log(max(self._bound(*chain(x)), _TINY)),
+            bounds=(0.0, most),
             method="bounded",
-            options={"xatol": _ACCURACY * scale},
+            options={"xatol": _ACCURACY * most},
         )
         return float(found.x)
 
@@ -154,7 +168,7 @@ class GroupBound(PrivacyBound):
 
     def _parts(self, epsilon: Fraction, step: float) -> list[Fraction]:
         """Rising parts of ε in equal steps, cut off at the largest loss; their sum is exact."""
-        most = self._largest()
+        _, most = _floor(self.one)
         places = [step * (number - (self.size - 1) / 2) for number in range(self.size)]
         middle = float(epsilon) / self.size
         if most < math.inf:
@@ -165,11 +179,21 @@ class GroupBound(PrivacyBound):
         cut[free[len(free) // 2]] += rest
         return cut
 
-    def _largest(self) -> float:
-        try:
-            return self.one.epsilon_at(0).upper
-        except ValueError:  # its loss is unbounded
-            return math.inf
+
+@lru_cache(maxsize=64)
+def _floor(one: PrivacyCurve) -> tuple[Fraction, float]:
+    """The δ that no ε takes away, 0 below all targets, and where δ has fallen to it or next to it.
+
+    That is the largest loss but for infinite ones. Infinite where no such ε is found.
+    """
+    least = Fraction(one.delta_at(_FARTHEST).upper)
+    mass = least if LEAST_DELTA <= least <= MOST_DELTA else Fraction(0)
+    for near in (mass * (1 + _NEXT), LEAST_DELTA):
+        with suppress(ValueError, NumericalError):  # ValueError: its loss is unbounded
+            most = one.epsilon_at(near).upper
+            if most < math.inf:
+                return mass, most
+    return mass, math.inf
 
 
 def _centred(places: Sequence[float], epsilon: float, most: float) -> float:

@@ -226,3 +226,30 @@ def test_finite_trade_offs_iterate_to_the_same() -> None:
         assert best <= bound.delta_at(epsilon).upper * (1 + 1e-12)
         # The least over chains isn't made convex, which costs up to a tenth here.
         assert bound.delta_at(epsilon).upper <= 1.1 * best + 1e-12
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        dpv.ApproxDP(epsilon=1, delta="1e-6"),
+        dpv.ApproxDP(epsilon=1, delta="1e-6").poisson_sampled(rate="0.1"),
+        dpv.curves.PartitionSelection(noise=dpv.Laplace(scale=1), threshold=14),
+        dpv.curves.TruncatedLaplace(scale=1, bound=14),
+        parallel(dpv.Laplace(scale=1), dpv.ApproxDP(epsilon="0.5", delta="1e-9")),
+        dpv.Gaussian(sigma=3) + dpv.Laplace(scale=1),
+    ],
+    ids=str,
+)
+def test_far_away_the_bound_stays_at_the_least(curve: dpv.PrivacyCurve) -> None:
+    """δ falls: what is proven for some ε holds for all larger ones."""
+    bound = [curve.group(3).delta_at(epsilon).upper for epsilon in (4, 40, 10**6)]
+    assert bound[1] <= bound[0] * (1 + 1e-6)
+    assert bound[2] <= bound[1] * (1 + 1e-6) + 1e-280  # far below all targets
+
+
+def test_of_a_point_the_far_end_is_what_a_chain_shows() -> None:
+    """δ₀(1 + e^ε₀ + e^2ε₀) for every ε from 3ε₀ on."""
+    bound = dpv.ApproxDP(epsilon=1, delta="1e-6").group(3)
+    true = 1e-6 * (1 + math.e + math.e**2)
+    for epsilon in (3, 4, 30, 10**6):
+        assert true * (1 - 1e-12) <= bound.delta_at(epsilon).upper <= true * (1 + 1e-6)
