@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -269,6 +269,17 @@ class State:
             raise _DamageError("has other limits than its filter sets")
         if any(left < 0 for left in self.left.values()):
             raise _DamageError("more was spent than its limits allow")
+        unit: str | None = self.settings["unit"]
+        averaged, realised = set[str](), set[str]()
+        for spend in self.spends:
+            if unit not in {None, spend.unit}:
+                other = spend.unit or "nobody that it names"
+                raise _DamageError(f"entry {spend.number} protects {other}, the budget {unit}")
+            if _shared(spend.draws, spend.given, averaged, realised):
+                raise _DamageError(f"entry {spend.number} shares a public draw with an earlier one")
+            unit = spend.unit
+            averaged.update(spend.draws)
+            realised.update(spend.given)
 
     def entry(
         self, release: Release, delta: Fraction | None, label: str, unit: str | None
@@ -315,7 +326,7 @@ class State:
         require(notion == rule, "notion", notion, rule, "No composition is proven for it.")
         sources = {draw.source for draw in promise.draws}
         for spend in self.spends:
-            shared = sources & {*spend.draws, *spend.given} | set(promise.given) & set(spend.draws)
+            shared = _shared(sources, promise.given, set(spend.draws), set(spend.given))
             if shared:
                 raise ParameterError(
                     "draws",
@@ -323,6 +334,13 @@ class State:
                     f"another one than that of spend {spend.number}",
                     "On one public draw releases aren't independent: draw anew with another seed.",
                 )
+
+
+def _shared(
+    draws: Iterable[str], given: Iterable[str], averaged: set[str], realised: set[str]
+) -> set[str]:
+    """Sources that a release averages over and an earlier one used, or the other way round."""
+    return (averaged | realised).intersection(draws) | averaged.intersection(given)
 
 
 def _read(connection: sqlite3.Connection) -> State:

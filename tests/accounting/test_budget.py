@@ -362,6 +362,40 @@ def test_whatever_was_written_anew_is_read_or_refused(
     assert refused > 20
 
 
+HISTORIES: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "another unit": ([{"unit": "a visit"}, {"unit": "a row"}], "entry 2 protects a row"),
+    "no unit": ([{"unit": "a visit"}, {"unit": None}], "entry 2 protects nobody that it names"),
+    "later unit": ([{"unit": None}, {"unit": "a visit"}], ""),
+    "one draw": ([{"draws": ["matrix 1"]}, {"draws": ["matrix 1"]}], "entry 2 shares a public"),
+    "averaged": ([{"given": ["matrix 1"]}, {"draws": ["matrix 1"]}], "entry 2 shares a public"),
+    "realised": ([{"draws": ["matrix 1"]}, {"given": ["matrix 1"]}], "entry 2 shares a public"),
+    "realised twice": ([{"given": ["matrix 1"]}, {"given": ["matrix 1"]}], ""),
+}
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_history_that_no_budget_would_have_taken_is_refused(name: str, path: Path) -> None:
+    """Every hash and sum agrees, but `spend` would have refused an entry."""
+    changes, said = HISTORIES[name]
+    budget = dpv.Budget.open(path)
+    for _ in changes:
+        budget.spend(TENTH)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        ((previous,),) = connection.execute("SELECT settings FROM budget")
+        for number, change in enumerate(changes, start=1):
+            hashed = hashlib.sha256(previous.encode()).hexdigest()
+            ((text,),) = connection.execute("SELECT entry FROM spends WHERE number = ?", (number,))
+            previous = json.dumps(json.loads(text) | change | {"previous": hashed})
+            row = previous, hashlib.sha256(previous.encode()).hexdigest(), number
+            connection.execute("UPDATE spends SET entry = ?, hash = ? WHERE number = ?", row)
+    if not said:
+        assert budget.verify() == budget.head
+        return
+    for use in (lambda: dpv.Budget.open(path), lambda: budget.spend(TENTH), budget.verify):
+        with pytest.raises(BudgetError, match=rf"team\.db: {said}"):
+            use()
+
+
 def killed_while_spending(path: Path) -> None:
     """What a process leaves that is killed when its pages are written and not yet committed."""
     process = os.fork()
