@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import scipy
@@ -39,7 +38,7 @@ from flint import arb, ctx
 
 from dpverify.accounting.curves._rows_integral import rows_excess
 from dpverify.accounting.curves.rank_one import NormalRows
-from dpverify.accounting.losses.base import Losses
+from dpverify.accounting.losses.base import Doubles, Losses
 from dpverify.accounting.losses.continuous import NormalRowsLoss
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import NumericalError
@@ -49,7 +48,8 @@ __all__ = ["RankTwoNormal", "replaced_row_gamma"]
 _WIDTH = 1e-10
 _PRECISION = 160
 _LEAST = arb(2) ** -1074  # the smallest double
-_NOTHING = 1e-18  # of a sum of doubles
+_AROUND = 2.0 ** -np.arange(32)  # a peak, where what is integrated is cut
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 @frozen(kw_only=True)
@@ -95,30 +95,33 @@ class RankTwoNormal(NormalRows):
 
 
 def _tail(up: float, down: float, rows: int, threshold: float) -> float:
-    """P[up·X₁ − down·X₂ ≥ t] for independent X ~ χ²_r, in doubles, by inversion."""
-    top = 1 / (2 * up)
-    mean, spread = rows * (up - down), math.sqrt(2 * rows * (up * up + down * down))
-    far = 40 * spread + 80 * max(up, down)
-    if abs(threshold - mean) > far:
-        return 0.0 if threshold > mean else 1.0
+    """P[up·X₁ − down·X₂ ≥ t] for independent X ~ χ²_r, in doubles.
 
-    def log_size(u: float) -> float:
-        s = u * top
-        return -rows / 2 * (math.log1p(-u) + math.log1p(2 * down * s)) - s * threshold - math.log(s)
+    Where −t ≥ down·X₂ any X₁ will do. Above, X₂ = −t/down + v², or v² where t is positive, and what
+    is integrated over v is smooth, and falls on both sides of a peak.
+    """
+    half, least, rest = rows / 2, max(-threshold, 0.0) / down, max(threshold, 0.0)
+    whole = math.log(2) * (1 - half) - math.lgamma(half)
 
-    found = scipy.optimize.minimize_scalar(log_size, bounds=(1e-9, 1 - 1e-9), method="bounded")
-    c = float(found.x) * top
-    reach = abs(threshold) + abs(mean) + 40 * spread + 80 * up + 40 / c
-    total = 0.0
-    # Sizes of terms fall along the line: the more rows, the sooner they are nothing to the sum.
-    for start, end in pairwise((0, *(1 << bits for bits in range(10, 18)), 200_000)):
-        s = c + 1j * np.arange(start, end) * (2 * math.pi / reach)
-        logs = -rows / 2 * (np.log(1 - 2 * up * s) + np.log(1 + 2 * down * s)) - s * threshold
-        terms = np.exp(logs) / s
-        total += float(terms.real.sum()) - (float(terms[0].real) / 2 if start == 0 else 0.0)
-        if abs(terms[-1]) * end < _NOTHING * abs(total):
-            break
-    return min(max(2 * total / reach, 0.0), 1.0)
+    def logs(v: Doubles) -> Doubles:
+        square = least + v * v
+        tails = scipy.special.gammaincc(half, (rest + down * v * v) / (2 * up))
+        with np.errstate(divide="ignore"):
+            sizes: Doubles = np.log(tails) + np.log(v) + whole
+        return sizes + (half - 1) * np.log(square) - square / 2
+
+    low, high = 0.0, math.sqrt(rows) + 40
+    for spaced in (np.geomspace(1e-12, 1, 100), *[np.linspace(0, 1, 100)] * 2):
+        places = low + (high - low) * spaced[1:]
+        top = int(logs(places).argmax())
+        low, high = places[max(top - 1, 0)], places[min(top + 1, len(places) - 1)]
+    around = _AROUND * (math.sqrt(rows) + 40)
+    edges = np.unique(np.concatenate([[0.0], places[top] - around, places[top] + around]))
+    edges = edges[edges >= 0]
+    widths = np.diff(edges)[:, np.newaxis]
+    points = edges[:-1, np.newaxis] + widths * (1 + _NODES) / 2
+    total = float((np.exp(logs(points)) * widths / 2 * _WEIGHTS).sum())
+    return min(total + float(scipy.special.gammainc(half, least / 2)), 1.0)
 
 
 def replaced_row_gamma(*, floor: Fraction, moved: Fraction, norm: Fraction) -> Fraction:

@@ -199,3 +199,17 @@ def test_a_delta_beyond_all_targets_is_refused(
         kind(rows=3, gamma=Fraction(1, 10)).epsilon_at(delta)
     with pytest.raises(ParameterError, match=rule):
         kind.max_gamma(3, epsilon=1, delta=delta)
+
+
+@pytest.mark.parametrize("gamma", [Fraction(1, 1000), Fraction(1, 2), Fraction(50)])
+def test_rates_of_rank_two_in_closed_form(gamma: Fraction) -> None:
+    """Of one row at 0 by the ratio of two normal laws, of two rows by exponential ones."""
+    g = float(gamma)
+    rates = RankTwoNormal(rows=1, gamma=gamma).rates(0)
+    slopes = np.sqrt([1 + g, 1 / (1 + g)])
+    assert rates == pytest.approx((2 / np.pi * np.arctan(slopes)).tolist(), rel=1e-12)
+    for threshold in (0.0, 0.3 * g, 4 * g):
+        rates = RankTwoNormal(rows=2, gamma=gamma).rates(threshold)
+        laws = [(1 + g) / (2 + g) * np.exp(-threshold / g), 1 / (2 + g)]
+        laws[1] *= np.exp(-threshold * (1 + g) / g)
+        assert rates == pytest.approx(laws, rel=1e-12)
