@@ -112,6 +112,11 @@ class Cells:
         """P[L = ∞]."""
         return to_arb(self.loss.infinity_mass)
 
+    @property
+    def reach(self) -> float:
+        """The end of all cells."""
+        return max(self.tails)
+
     def add(self, place: float) -> None:
         """Cut there."""
         self.tails[place] = self.loss.tails(arb(place))

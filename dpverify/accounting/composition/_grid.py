@@ -10,7 +10,8 @@ tiny. With G the folded law over its scale e^k, and unfolded places x ≥ s for 
 and the sum S over the N folded places from s on has all of it but what lies beyond, which is at
 most e^{−cz}·ΣG for the last z. S has too much of what f is a period and more away: at most
 Σ_{m≠0} e^{cmT}·f(ε + mT), as in `_inversion`, bounded by f ≤ 1 on the left, Chernoff on the right.
-A single loss needs no lattice: `curves._by_tails`.
+A loss of very many atoms has such laws by `ManyAtoms`; a single loss needs no lattice:
+`curves._by_tails`.
 
 With m a loss's P[L = ∞], and e what its law above has at infinity besides, what escapes is at least
 1 − Π(1 − m)ⁿ, and at most Π(the laws' totals)·(1 − Π(1 − m)ⁿ + Σne).
@@ -37,6 +38,7 @@ import numpy as np
 from flint import arb, ctx
 
 from dpverify.accounting.composition._cells import Cells, Law
+from dpverify.accounting.composition._many_atoms import ManyAtoms
 from dpverify.accounting.composition._root import root
 from dpverify.accounting.composition._saddle import Transform
 from dpverify.accounting.curves._by_tails import delta_by_tails, epsilon_by_tails
@@ -49,6 +51,7 @@ from dpverify.accounting.losses.base import (
     power,
     sum_string,
 )
+from dpverify.accounting.losses.shuffled import ShuffledLoss
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
 
@@ -66,6 +69,7 @@ _EFFORT = 34.0  # −ln of the share that aliases, and what is left out, may mak
 _FAR = 50.0  # −ln of what the kernel is cut off at
 _TAIL = 25.0  # −ln of the share that is put at infinity
 _LOG_DELTA, _LEAST = -50.0, 1e-300  # of f, as long as nothing is known
+_NARROW = 1e-9  # relative width, next to the largest loss, from which on no lattice is tried
 _SLACK = 2.0**-44
 _U = 2.0**-53
 _LARGEST = 700.0  # logarithm of a double, and more
@@ -117,6 +121,9 @@ class GridDirection:
             if target == 0 and end is not None:
                 return Enclosure(max(end.lower, 0.0), max(end.upper, 0.0))
             most, goal = math.inf if end is None else end.upper, to_arb(target)
+            least = 0.0 if end is None else self._by_the_largest(goal)
+            if most - least <= _NARROW * most:
+                return Enclosure(least, most)
             ends: Enclosure | None = None
             for effort in (_COARSE, _FINE):
                 near = None if ends is None else ends.upper
@@ -125,10 +132,27 @@ class GridDirection:
                     return Enclosure(0.0, 0.0)
                 ends = root(grid.value, near or grid.eps, 1 / grid.c, goal, most, is_exact=False)
             if ends is None and end is not None:
-                return Enclosure(self._below_the_end(goal, end.lower), most)
+                return Enclosure(max(least, self._below_the_end(goal, end.lower)), most)
         if ends is None:
             raise NumericalError(f"no certified epsilon for delta={delta} near {grid.eps!r}")
-        return ends
+        return Enclosure(max(least, ends.lower), ends.upper)
+
+    def _by_the_largest(self, goal: arb) -> float:
+        """A lower bound of ε from the mass p of losses of no less than an x each, n of them.
+
+        There f(ε) ≥ p·(1 − e^{ε − nx}).
+        """
+        mass, most = arb(1), arb(0)
+        for loss, count in self.losses:
+            largest = loss.max_loss()
+            assert isinstance(loss, TailedLoss)  # noqa: S101
+            assert largest is not None  # noqa: S101
+            place = largest.lower()
+            own = loss.tails(place)[0] - to_arb(loss.infinity_mass)
+            mass, most = mass * own.lower().max(arb(0)) ** count, most + count * place
+        if not mass > goal:
+            return 0.0
+        return max(Enclosure.of_ball(most + (-goal / mass).log1p()).lower, 0.0)
 
     def _below_the_end(self, goal: arb, end: float) -> float:
         """A proven lower bound of ε next to the largest loss, where a lattice resolves nothing."""
@@ -143,7 +167,7 @@ class GridDirection:
         with ctx.workprec(_PRECISION):
             for loss, count in self.losses:
                 assert isinstance(loss, TailedLoss)  # noqa: S101
-                cells = Cells.of(loss, _LOG_DELTA)
+                cells = _cells(loss, _LOG_DELTA)
                 cells.refine(0.0, _COARSE[0], 0.0)
                 here, spread = cells.mean_and_variance()
                 mean, variance = mean + count * here, variance + count * spread
@@ -219,12 +243,12 @@ class _Grid:
         counts = [count for _, count in losses]
         require_few(counts)
         tail = log_size - _TAIL - math.log(sum(counts))
-        cells = [Cells.of(loss, tail) for loss, _ in losses if isinstance(loss, TailedLoss)]
+        cells = [_cells(loss, tail) for loss, _ in losses if isinstance(loss, TailedLoss)]
         if len(cells) < len(losses):
             raise NumericalError(
                 f"the law of one of {sum_string(losses)} is known by moments alone"
             )
-        reach = max(max(each.tails) for each in cells)
+        reach = max(each.reach for each in cells)
         c, unit, place = 1.0, 0.0, eps or 0.0
         share = max(most // len(cells), _LEAST_CELLS)
         transform = Transform(
@@ -309,6 +333,12 @@ class _Grid:
         lower = factor * (arb(total) - arb(off)) * (-wide).exp()
         upper = factor * (arb(total) + arb(off) + arb(beyond)) * wide.exp()
         return lower.lower(), upper.upper()
+
+
+def _cells(loss: TailedLoss, log_tail: float) -> Cells | ManyAtoms:
+    if isinstance(loss, ShuffledLoss):
+        return ManyAtoms.of(loss, log_tail)
+    return Cells.of(loss, log_tail)
 
 
 def _product(

@@ -62,7 +62,7 @@ __all__ = ["Shuffled"]
 
 _PRECISION = 64
 _LARGEST = 2**10  # ε₀, above which no clone is expected of any number of users
-_MOST_COMPOSED = 10_000  # users, of whom several releases take half a minute
+_MOST_COMPOSED = 10_000  # users, of whom several releases take a few seconds
 
 
 def _to_base(value: PrivacyCurve) -> PrivacyCurve:

@@ -39,22 +39,44 @@ it, and "from x on" is the same as "beyond x" there.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
 from attrs import field, frozen
 from flint import arb, ctx
 
-from dpverify.accounting.losses.base import TailedLoss
+from dpverify.accounting.losses.base import Doubles, TailedLoss
 from dpverify.enclosure import number_string, rational_of, to_arb
 from dpverify.errors import require
 from dpverify.numbers import to_count, to_positive_rational
 
-__all__ = ["MAX_USERS", "ShuffledLoss"]
+__all__ = ["MAX_USERS", "Atoms", "ShuffledLoss"]
 
 MAX_USERS = 2**30
 """Twice the time for four times as many: δ of a million takes 50 ms, of so many about 2 s."""
 
 _STEEPEST = 2.0**40  # z, where θ is near 1
+_PRECISION = 128  # of what all atoms of a row have in common
+_U, _NORMAL, _LEAST = 2.0**-53, 2.0**-1021, 2.0**-1072
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Atoms:
+    """Weights of the first law.
+
+    Attributes
+    ----------
+    weights, places : of each atom, by rising places
+    relative, shift : what weights, and places, are off by
+    outside : bound on the mass of all other atoms
+    """
+
+    weights: Doubles
+    places: Doubles
+    relative: float
+    shift: float
+    outside: float
 
 
 @frozen(kw_only=True)
@@ -95,6 +117,46 @@ class ShuffledLoss(TailedLoss):
             return 1 - other, 1 - own
         return self._from(place)
 
+    def atoms_in_doubles(self, log_rest: float) -> Atoms:
+        """All atoms but for a mass of about e^`log_rest`."""
+        with ctx.workprec(_PRECISION):
+            return self._atoms(math.log(8) - log_rest)
+
+    def _atoms(self, sought: float) -> Atoms:
+        others, epsilon = self.users - 1, to_arb(self.epsilon)
+        odds, fall = (2 if self.response else 1) / epsilon.expm1(), (-epsilon).exp()
+        e = float(fall.mid())
+        first, last = _kept(others, float(odds / (1 + odds)), sought)
+        rows, logs, small = [], [], 0.0
+        for count in range(first, last + 1):
+            chance = _binomial(others, count) * odds**count / (1 + odds) ** others
+            tokens = count + 1
+            reach = math.ceil(count / 2 + math.sqrt(count * sought / 2)) + 1
+            middle = (tokens + 1) // 2
+            a = np.arange(middle, min(reach, tokens) + 1)
+            scale = 2 * chance * _binomial(tokens, middle) / arb(2) ** tokens / (1 + fall)
+            ratios = np.concatenate([[float(scale.mid())], (tokens - a[:-1]) / a[1:]])
+            half = np.cumprod(ratios)
+            up, down = (a + e * (tokens - a)) / tokens, (e * a + (tokens - a)) / tokens
+            loss, mirrored = np.log(up / down), a > tokens - a
+            for weights, places, kept in (
+                (half * up, loss, half >= _NORMAL),
+                ((half * down)[mirrored], -loss[mirrored], half[mirrored] >= _NORMAL),
+            ):
+                known = kept & (weights >= _NORMAL)
+                small += float(weights[~known].sum()) + tokens**2 * _LEAST * len(weights)
+                rows.append(weights[known])
+                logs.append(places[known])
+        weights, places = np.concatenate(rows), np.concatenate(logs)
+        order = np.argsort(places)
+        return Atoms(
+            weights=weights[order],
+            places=places[order],
+            relative=(2 * self.users + 16) * _U,
+            shift=32 * _U * (1 + float(self.epsilon)),
+            outside=(4 * math.exp(-sought) + small) * (1 + 2.0**-20),
+        )
+
     def _from(self, place: arb) -> tuple[arb, arb]:
         """The tails from a place on that isn't negative, a tie there or not."""
         epsilon = to_arb(self.epsilon)
@@ -112,7 +174,7 @@ class ShuffledLoss(TailedLoss):
             steep = arb(_STEEPEST)
         base = steep ** (-share) * (1 + steep) / 2
         tilted = odds * base  # P[C = c]·v^c is Bin(n − 1, ·) of these odds but for a constant
-        first, last = _kept(others, float(tilted / (1 + tilted)))
+        first, last = _kept(others, float(tilted / (1 + tilted)), ctx.prec * math.log(2) + 10)
 
         low, high, scale = _scaled(share)
         weight = _binomial(others, last) * odds**last / (1 + odds) ** others
@@ -146,10 +208,9 @@ class ShuffledLoss(TailedLoss):
         return joined + left_out, more + left_out
 
 
-def _kept(others: int, rate: float) -> tuple[int, int]:
-    """Which c to add up: Bernstein's inequality leaves out less than the precision resolves."""
+def _kept(others: int, rate: float, sought: float) -> tuple[int, int]:
+    """Which c to add up: Bernstein's inequality leaves out e^−sought on either side."""
     spread = others * rate * (1 - rate)
-    sought = ctx.prec * math.log(2) + 10
     reach = sought / 3 + math.sqrt(sought**2 / 9 + 2 * spread * sought)
     middle = others * rate
     return max(math.floor(middle - reach), 0), min(math.ceil(middle + reach), others)
