@@ -122,7 +122,7 @@ class GridDirection:
                 return Enclosure(max(end.lower, 0.0), max(end.upper, 0.0))
             most, goal = math.inf if end is None else end.upper, to_arb(target)
             least = 0.0 if end is None else self._by_the_largest(goal)
-            if most - least <= _NARROW * most:
+            if most <= least * (1 + _NARROW):
                 return Enclosure(least, most)
             ends: Enclosure | None = None
             for effort in (_COARSE, _FINE):
