@@ -40,6 +40,7 @@ from dpverify.visible import shown
 __all__ = ["DEPTH", "Reader", "alike", "made_with", "name_of"]
 
 _PARTS = 1_000_000  # of one output; more can't be read
+_DEEP = 100  # parts that what lies deepest counts as, as it takes so long to say what it is
 DEPTH = 8
 """Of what lies within one another."""
 _UNREAD = (
@@ -78,7 +79,7 @@ class Reader(Leaves):
     def walk(self, value: Any, name: str, depth: int) -> str:  # noqa: C901 - a type a line
         """Collect the leaves of a part; its structure."""
         kind = name_of(type(value))
-        self.parts += 1
+        self.parts += 1 if depth or type(value) in PLAIN else _DEEP
         if self.parts > _PARTS:
             raise DrawError(f"What is released has more than {_PARTS:,} parts: release fewer.")
         if isinstance(value, int | float):
@@ -116,6 +117,8 @@ class Reader(Leaves):
             case tuple() if hasattr(value, "_fields"):
                 fields = dict(zip(value._fields, value, strict=True))
                 return f"{kind}({self._entries(fields, name, depth)})"
+            case ModuleType() if sys.modules.get(value.__name__) is value:
+                self.word(name, value.__name__)  # it was there before, as are classes
             case np.ma.MaskedArray():  # what lies under the mask is released with it
                 mask = self.walk(np.ma.getmaskarray(value), f"mask of {name}", depth - 1)
                 self.walk(np.asarray(value.fill_value).item(), f"fill of {name}", depth - 1)

@@ -18,7 +18,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from statistics import NormalDist
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -677,3 +677,30 @@ def test_a_query_that_was_not_collected_is_refused() -> None:
     polars = pytest.importorskip("polars")
     with pytest.raises(DrawError, match="an audit reads values alone"):
         value_of(polars.DataFrame({"a": [1]}).lazy())
+
+
+def test_a_module_is_read_by_its_name_and_one_that_was_made_by_what_it_holds() -> None:
+    assert value_of([1.5, np]).leaves == value_of([1.5, np]).leaves
+    assert ("output[1]", "numpy") in value_of([1.5, np]).leaves
+    made = [ModuleType("made"), ModuleType("made")]
+    for module, number in zip(made, (3, 4), strict=True):
+        module.secret = number  # type: ignore[attr-defined]
+    assert value_of([1.5, made[0]]).leaves != value_of([1.5, made[1]]).leaves
+
+
+def test_what_leads_on_and_on_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies deepest is read by what it says of itself, which takes as long as many numbers."""
+    monkeypatch.setattr(reader, "_PARTS", 5000)
+    nodes = [SimpleNamespace() for _ in range(100)]
+    for node in nodes:
+        node.others = nodes
+    read: list[Any] = []
+
+    def said(value: Any) -> str:
+        read.append(value)
+        return "a node"
+
+    monkeypatch.setattr(reader, "said", said)
+    with pytest.raises(DrawError, match="more than 5,000 parts"):
+        value_of(nodes[0])
+    assert len(read) < 100
