@@ -31,7 +31,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import scipy
 from attrs import field, frozen
@@ -97,11 +97,13 @@ class GroupBound(PrivacyBound):
         mass, most = _floor(self.one)
         if most < math.inf:  # δ falls, so less than ε may be parted
             epsilon = min(epsilon, self.size * Fraction(most))
-        step = self._best_step(epsilon)
-        upper = min(self._bound(epsilon, step), self._bound(epsilon, 0.0))
+        upper = min(self._bound(epsilon, self._best_step(epsilon)), self._bound(epsilon, 0.0))
         if mass and most < math.inf:
-            total = self._least_at(lambda total: (Fraction(total), step), float(epsilon))
-            upper = min(upper, self._bound(Fraction(total), self._best_step(Fraction(total))))
+            total, step = epsilon, 0.0
+            for _ in range(2):  # the best step changes little with ε
+                total = Fraction(self._least_at(partial(_chain, step=step), float(epsilon)))
+                step = self._best_step(total)
+            upper = min(upper, self._bound(total, step))
         return Enclosure(one.lower, max(upper, one.upper))
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
@@ -178,6 +180,10 @@ class GroupBound(PrivacyBound):
         free = [n for n, part in enumerate(cut) if abs(part) < most] or [self.size - 1]
         cut[free[len(free) // 2]] += rest
         return cut
+
+
+def _chain(total: float, step: float) -> tuple[Fraction, float]:
+    return Fraction(total), step
 
 
 @lru_cache(maxsize=64)

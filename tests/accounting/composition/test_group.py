@@ -248,8 +248,16 @@ def test_far_away_the_bound_stays_at_the_least(curve: dpv.PrivacyCurve) -> None:
 
 
 def test_of_a_point_the_far_end_is_what_a_chain_shows() -> None:
-    """δ₀(1 + e^ε₀ + e^2ε₀) for every ε from 3ε₀ on."""
+    """From three times the point's ε on, δ no longer changes."""
     bound = dpv.ApproxDP(epsilon=1, delta="1e-6").group(3)
     true = 1e-6 * (1 + math.e + math.e**2)
     for epsilon in (3, 4, 30, 10**6):
         assert true * (1 - 1e-12) <= bound.delta_at(epsilon).upper <= true * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_far_away_the_best_total_is_found(size: int) -> None:
+    """Beside Gaussian noise a point's δ has its least bound where less than ε is parted."""
+    bound = (dpv.Gaussian(sigma=3) + dpv.ApproxDP(epsilon="0.5", delta="1e-6")).group(size)
+    near = min(bound.delta_at(2 * size + step).upper for step in (-1, 0, 1))
+    assert bound.delta_at(40).upper < 1.25 * near
