@@ -56,17 +56,27 @@ class Counts:
     def __call__(self, rows: Any, rng: Any) -> float:
         return float(len(rows) + rng.laplace(scale=self.sensitivity))
 
+
+class More(Counts):
+    pass
+
+
+class WithStatic(Counts):
     @staticmethod
     def count(rows: Any, rng: Any) -> float:
         return called(rows, rng)
 
+
+class WithClass(Counts):
+    @classmethod
+    def count(cls, rows: Any, rng: Any) -> float:
+        return called(rows, rng)
+
+
+class WithProperty(Counts):
     @property
     def scale(self) -> float:
         return SCALE
-
-
-class More(Counts):
-    pass
 
 
 class Slotted:
@@ -88,8 +98,10 @@ HERE = sys.modules[__name__]
         (called, HERE, "SCALE", f"{__name__}.SCALE"),
         (inside, HERE, "SCALE", f"{__name__}.SCALE"),
         (cached, HERE, "SCALE", f"{__name__}.SCALE"),
-        (Counts.count, HERE, "SCALE", f"{__name__}.SCALE"),
-        (Counts(), HERE, "SCALE", f"{__name__}.SCALE"),
+        (WithStatic.count, HERE, "SCALE", f"{__name__}.SCALE"),
+        (WithStatic(), HERE, "SCALE", f"{__name__}.SCALE"),
+        (WithClass(), HERE, "SCALE", f"{__name__}.SCALE"),
+        (WithProperty(), HERE, "SCALE", f"{__name__}.SCALE"),
         (functools.partial(called, rng=None), HERE, "SCALE", f"{__name__}.SCALE"),
         (of_table, HERE, "TABLE", f"{__name__}.TABLE"),
         (of_module, settings, "SCALE", "settings_of_mine.SCALE"),
