@@ -24,6 +24,7 @@ from dpverify.accounting.composition._sampled import (
     SAMPLED_EFFORTS,
     SampledSum,
     sampled_bounds,
+    sampled_guess,
     sampled_root,
     sampled_value,
 )
@@ -384,20 +385,28 @@ class Direction:
     def _by_windows(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
         assert self.sampled is not None  # noqa: S101
         found = sampled_bounds(*self.sampled, target)
-        try:
-            guess = sampled_root(*self.sampled, target, guess)
-            for precision, effort in SAMPLED_EFFORTS:
-                with ctx.workprec(precision):
-                    near = SampledSum.near(*self.sampled, guess, effort, _log(target))
-                    scale = 1 / float(near.inversion.c)
-                    better = root(near.value, guess, scale, to_arb(target), ceiling, is_exact=False)
-                if better is not None:
-                    found = _both(found, better)
+        guess = sampled_guess(*self.sampled, target, guess)
+        for sought in (False, True):
+            with suppress(NumericalError):  # too many nodes: the bounds stay
+                if sought:
+                    guess, sums = sampled_root(*self.sampled, target, guess)
+                    found = self._between(sums, guess, target, ceiling, found)
+                for precision, effort in SAMPLED_EFFORTS if sought else SAMPLED_EFFORTS[:1]:
+                    with ctx.workprec(precision):
+                        sums = SampledSum.near(*self.sampled, guess, effort, _log(target))
+                    found = self._between(sums, guess, target, ceiling, found)
                     if found.width <= _NARROW:
-                        break
-        except NumericalError:  # too many nodes: the bounds stay
-            pass
+                        return found
         return found
+
+    def _between(
+        self, sums: SampledSum, guess: float, target: Fraction, ceiling: float, found: Enclosure
+    ) -> Enclosure:
+        """What is found, and what a sum near a guess shows."""
+        with ctx.workprec(sums.precision):
+            scale = 1 / float(sums.inversion.c)
+            better = root(sums.value, guess, scale, to_arb(target), ceiling, is_exact=False)
+        return found if better is None else _both(found, better)
 
     def _underflows(self, c: float, eps: Fraction) -> bool:
         """Whether f(ε) ≤ P[L > ε] ≤ M(c)e^(−cε) is below all doubles."""

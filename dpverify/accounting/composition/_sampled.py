@@ -31,6 +31,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import scipy
@@ -48,7 +49,14 @@ from dpverify.accounting.targets import LEAST_DELTA
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError
 
-__all__ = ["SAMPLED_EFFORTS", "SampledSum", "sampled_bounds", "sampled_root", "sampled_value"]
+__all__ = [
+    "SAMPLED_EFFORTS",
+    "SampledSum",
+    "sampled_bounds",
+    "sampled_guess",
+    "sampled_root",
+    "sampled_value",
+]
 
 _CELLS, _REACH = 20_000, 12.0
 _POWERS = 72  # that are tried in Chernoff's bound
@@ -58,6 +66,7 @@ _WIDEST = 0.5  # window
 _ROUNDS = 5
 _MOST_STEPS = 30
 _ROOT_EFFORT = 8.0
+_NEAR = 0.1  # of a move in ε, in units of 1/c, that needs no other one
 _DIGITS = 7.0  # −ln of what bounds that need few digits may be off by
 # Precision in bits, and the effort of `SampledSum.near`.
 SAMPLED_EFFORTS = ((128, 26.0), (160, 34.0), (256, 45.0))
@@ -134,7 +143,7 @@ class _Sum:
         transform = Transform(
             log=lambda c: _log_transform(self.loss, self.times, c, window), top=math.inf
         )
-        middle = transform.saddle(lambda c, m: m - c * self.eps - np.log(c) - np.log1p(c))
+        middle = transform.saddle(partial(_exponent, self.eps))
         size = transform.log_size(middle, self.eps)
         aim = self.effort - (size if log_size is None else log_size)
         points = np.append(1e-9 * middle, middle * np.geomspace(0.2, 50, 160))
@@ -326,20 +335,47 @@ def _one(loss: MixtureLoss) -> PoissonSampled | PoissonReplaced:
     return kind(curve=Gaussian.from_mu_squared(loss.base.mu_squared), rate=loss.rate)
 
 
-def sampled_root(loss: MixtureLoss, times: int, delta: Fraction, guess: float) -> float:
-    """An ε with f(ε) near δ, by sums that each are good near one ε; a proposal.
+def sampled_guess(loss: MixtureLoss, times: int, delta: Fraction, guess: float) -> float:
+    """An ε with f(ε) near δ, by formulas alone; a proposal.
 
-    A better guess may be that of the normal law, or of the one large loss that makes δ where few
-    records are sampled.
+    That is where Laplace's method at the saddle point of M^T has f = δ, if at that of M^T − A^T, of
+    large losses, it has about the same. Else few of them count: it is that of the one large loss
+    that makes δ, or that of the normal law, or the guess where that is less.
     """
     with ctx.workprec(128):
         log_delta = float(to_arb(delta).log())
-        low, high = 0.0, math.inf
         large = _one(loss).epsilon_at(max(delta / times, LEAST_DELTA)).upper
         # q²(e^{μ²} − 1) is the variance of g, and about that of the loss.
         spread = Fraction(math.expm1(min(float(loss.base.mu_squared), 100.0)))
         normal = Gaussian.from_mu_squared(times * loss.rate**2 * spread).epsilon_at(delta).upper
-        eps = min(max(large, normal), guess) or guess
+        few = min(max(large, normal), guess) or guess
+        if loss.added:
+            return few
+        whole = Transform(log=lambda c: _log_transform(loss, times, c, None), top=math.inf)
+        many, move, c = guess, math.inf, 1.0
+        for _ in range(_MOST_STEPS):
+            c = whole.saddle(partial(_exponent, many))
+            move = (whole.log_size(c, many) - log_delta) / c
+            many = max(many + move, many / 4)
+            if abs(move) * c < _NEAR:
+                break
+        split = _Sum(loss=loss, times=times, eps=many, effort=_ROOT_EFFORT).split(None)
+        return many if split and abs(split[0].size - log_delta) < 1 else few
+
+
+def _exponent(eps: float, c: Doubles, log: Doubles) -> Doubles:
+    """Ln of what is integrated at real points."""
+    found: Doubles = log - c * eps - np.log(c) - np.log1p(c)
+    return found
+
+
+def sampled_root(
+    loss: MixtureLoss, times: int, delta: Fraction, guess: float
+) -> tuple[float, SampledSum]:
+    """An ε with f(ε) near δ, and the last of the sums that lead there; a proposal."""
+    with ctx.workprec(128):
+        log_delta = float(to_arb(delta).log())
+        low, high, eps = 0.0, math.inf, guess
         for _ in range(_MOST_STEPS):
             sums = SampledSum.near(loss, times, eps, _ROOT_EFFORT, log_delta)
             c = float(sums.inversion.c)
@@ -356,7 +392,7 @@ def sampled_root(loss: MixtureLoss, times: int, delta: Fraction, guess: float) -
                 following = (low + min(high, 2 * low + 1 / c)) / 2
             steepest = max(c, sums.rest.b if sums.rest else 0.0)
             if abs(following - eps) * steepest < 0.5 or following * c < 1e-6:
-                return following
+                return following, sums
             eps = following
     raise NumericalError(f"no epsilon is found for delta={float(delta)!r}")
 

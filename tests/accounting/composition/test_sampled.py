@@ -18,6 +18,7 @@ from dpverify.accounting.composition._sampled import (
     _last_node,
     _powers,
     sampled_bounds,
+    sampled_guess,
     sampled_root,
     sampled_value,
 )
@@ -148,11 +149,10 @@ def test_one_release_alone_and_basic_composition_bound_epsilon() -> None:
     loss = made(F(1), F(1, 10))
     delta = F(1, 1000)
     found = sampled_bounds(loss, 4, delta)
-    exact = sampled_root(loss, 4, delta, 1.0)
+    exact, _ = sampled_root(loss, 4, delta, 1.0)
     assert found.lower < exact < found.upper
-    assert twice(1.0, 0.1, sampled_root(loss, 2, delta, 1.0), added=False) == pytest.approx(
-        1e-3, rel=0.5
-    )
+    near, _ = sampled_root(loss, 2, delta, 1.0)
+    assert twice(1.0, 0.1, near, added=False) == pytest.approx(1e-3, rel=0.5)
     assert sampled_bounds(made(F(1), F(1, 10), added=True), 4, delta).lower == 0.0
     one = sampled_bounds(loss, 1, delta)
     assert one.width < 1e-12
@@ -163,6 +163,22 @@ def test_shares_of_the_least_target_are_no_targets() -> None:
     least = F(1, 10**300)
     found = sampled_bounds(made(F(1), F(1, 10)), 4, least)
     assert 0 < found.lower < found.upper == math.inf
+
+
+@pytest.mark.parametrize(
+    ("sigma", "times", "rate", "delta", "epsilon"),
+    [
+        (F(311, 1000), 14, F(485, 10**6), F(165, 10**82), 126.575271),  # many large losses
+        (F(872, 1000), 371, F(231, 10**7), F(104, 10**12), 0.018513767),  # one of them
+        (F(231, 100), 9240, F(199, 10**7), F(592, 10**21), 0.006847441),  # the normal law
+    ],
+)
+def test_formulas_guess_what_makes_delta(
+    sigma: F, times: int, rate: F, delta: F, epsilon: float
+) -> None:
+    """An epsilon from which the first sum finds the root; a far one takes seconds."""
+    guess = sampled_guess(made(1 / sigma, rate), times, delta, 3 * epsilon)
+    assert guess == pytest.approx(epsilon, rel=0.02)
 
 
 @pytest.mark.nightly
