@@ -55,7 +55,9 @@ class Digits:
 
 
 def _remainders(values: NDArray[Any], factors: Any) -> NDArray[np.float64]:
-    return np.asarray((values * factors + _HALF) % 1 - _HALF)
+    with np.errstate(over="ignore"):  # counted outputs may be larger than those that factors fit
+        scaled = np.nan_to_num(values * factors)
+    return np.asarray((scaled + _HALF) % 1 - _HALF)
 
 
 def digits(matrix: NDArray[Any]) -> Digits:

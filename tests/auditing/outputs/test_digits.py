@@ -55,6 +55,11 @@ def test_of_each_column_the_places_that_were_made() -> None:
     assert found == Digits(columns=(1, 2, 4, 4), factors=(1.0, 1.0, 1.0, 10.0))
 
 
+def test_outputs_that_are_far_larger_than_those_of_training_have_remainders() -> None:
+    """An infinite one counts as 1e300."""
+    assert np.isfinite(Digits((0, 0), (8.0, 1e9))(np.array([[1e300], [-1e300]]))).all()
+
+
 def test_their_columns_have_names_and_few_places() -> None:
     made = np.round(NOISE, 2) + np.zeros((1, 40))
     learned = features(made)
