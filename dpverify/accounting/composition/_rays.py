@@ -77,6 +77,7 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.composition._root import root
 from dpverify.accounting.curves._by_tails import epsilon_by_tails
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.losses._ray_laws import RayLaw, ray_law
 from dpverify.accounting.losses.base import ROUND_OFF, Doubles, Losses, TailedLoss
 from dpverify.accounting.losses.continuous import GaussianLoss
@@ -97,7 +98,8 @@ _MOST_WORK, _MOST_POINTS = 1 << 23, 1 << 14  # nodes times points, and points
 _LOST, _WORTH = 60.0, 0.3  # −ln of what may cancel, and what one of it is worth, in nodes
 _LARGEST, _UNDERFLOW = 600.0, 1e-300  # exponent
 _ROUGH, _SHARP = 10.0, 33.0  # efforts
-_ROUNDS, _MOVE, _NEAR = 20, 1e-3, 0.1
+_ROUNDS, _MOVE, _NEAR, _CLOSE = 20, 1e-3, 0.1, 3.0
+_STEEP = 100.0  # exponent of a variance
 _ON_EDGE = 1e-6  # by which balls reach over the ends of their cells
 
 RayLosses = Sequence[tuple[TailedLoss, RayLaw, int]]
@@ -134,51 +136,52 @@ def ray_delta(losses: Losses, epsilon: Fraction) -> arb | None:
 
 
 def ray_epsilon(losses: Losses, target: Fraction) -> Enclosure | None:
-    """Encloses where f is `target`; None as above."""
+    """Encloses where f is `target`; None as above.
+
+    By steps in ln ε from a guess, of rough sums once a first one that could serve is far off.
+    """
     known = ray_losses(losses)
     if known is None:
         return None
     with ctx.workprec(_PRECISION), suppress(NumericalError), within_doubles():
         goal = to_arb(target)
         log_target = float(goal.log().mid())
-        near = _near_root(known, target, log_target)
-        if near is not None:
-            eps, scale = near
-            sums = RaySum.near(known, eps, log_target, _SHARP)
-            if sums is not None:
-                return root(sums.value, eps, scale, goal, math.inf, is_exact=False)
+        eps, low, high, effort = _guess(known, target), 0.0, math.inf, _SHARP
+        for _ in range(_ROUNDS):
+            sums = RaySum.near(known, eps, log_target, effort) if eps > 0 else None
+            if sums is None:
+                return None
+            here, after = (sums.value(arb(x)) for x in (eps, eps * (1 + _MOVE)))
+            if not here.rad() < _NEAR * goal:  # round-off, of which a step may be made
+                return None
+            if not (here > 0 and after > 0):  # far below the target
+                eps, high, effort = max((low + eps) / 2, eps / 4), eps, _ROUGH
+                continue
+            log = float(here.mid().log())
+            off, fall = log - log_target, max((log - float(after.mid().log())) / _MOVE, _NEAR)
+            if effort == _SHARP and abs(off) < _CLOSE:
+                eps *= math.exp(off / fall)
+                return root(sums.value, eps, eps / fall, goal, math.inf, is_exact=False)
+            low, high = (eps, high) if off > 0 else (low, eps)
+            eps *= math.exp(max(min(off / fall, 1.5), -1.5))
+            effort = _SHARP if abs(off) < _NEAR else _ROUGH
+            if not low < eps < high:
+                eps = (low + high) / 2
     return None
 
 
-def _near_root(known: RayLosses, target: Fraction, log_target: float) -> tuple[float, float] | None:
-    """An ε at which f is near the target, and in how much it falls by a factor of e; a proposal.
+def _guess(known: RayLosses, target: Fraction) -> float:
+    """The ε at which one release, or the normal law of all, has the target; a proposal.
 
-    By steps in ln ε, from where one release may make all of it.
+    q²(e^{μ²} − 1) is the variance of p/q on samples, and about that of the loss.
     """
     count = sum(n for _, _, n in known)
-    eps = max(epsilon_by_tails(loss, target / count).upper for loss, _, _ in known)
-    low, high = 0.0, math.inf
-    for _ in range(_ROUNDS):
-        sums = RaySum.near(known, eps, log_target, _ROUGH) if eps > 0 else None
-        if sums is None:
-            return None
-        here, after = (sums.value(arb(x)) for x in (eps, eps * (1 + _MOVE)))
-        if not here.rad() < _NEAR * to_arb(target):  # round-off, of which a step may be made
-            return None
-        if not (here > 0 and after > 0):  # far below the target
-            eps, high = max((low + eps) / 2, eps / 4), eps
-            continue
-        log = float(here.mid().log())
-        fall = max((log - float(after.mid().log())) / _MOVE, _NEAR)
-        move = (log - log_target) / fall
-        if abs(log - log_target) < _NEAR:
-            eps *= math.exp(move)
-            return eps, eps / fall
-        low, high = (eps, high) if log > log_target else (low, eps)
-        eps *= math.exp(max(min(move, 1.5), -1.5))
-        if not low < eps < high:
-            eps = (low + high) / 2
-    return None
+    spread = sum(
+        (n * law.rate**2 * Fraction(math.expm1(min(float(law.mu_squared), _STEEP))))
+        for _, law, n in known
+    )
+    normal = Gaussian.from_mu_squared(spread).epsilon_at(target).upper
+    return max(normal, *(epsilon_by_tails(loss, target / count).upper for loss, _, _ in known))
 
 
 def _excess(loss: TailedLoss, epsilon: arb) -> arb:

@@ -60,7 +60,7 @@ __all__ = [
 
 _CELLS, _REACH = 20_000, 12.0
 _POWERS = 72  # that are tried in Chernoff's bound
-_MOST_WORK = 60_000_000  # nodes times points
+_MOST_WORK = 100_000_000  # nodes times points
 _SLACK, _TINY = 1e-9, 1e-300
 _WIDEST = 0.5  # window
 _ROUNDS = 5
