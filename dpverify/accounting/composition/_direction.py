@@ -16,7 +16,7 @@ import numpy as np
 from flint import acb, arb, ctx
 
 from dpverify.accounting.composition._drops import Drops, has_drops
-from dpverify.accounting.composition._grid import GridDirection, require_few
+from dpverify.accounting.composition._grid import GridDirection, by_the_largest, require_few
 from dpverify.accounting.composition._rays import ray_delta, ray_epsilon, ray_losses
 from dpverify.accounting.composition._root import WIDTH, root
 from dpverify.accounting.composition._saddle import Transform
@@ -295,7 +295,9 @@ class Direction:
     ) -> Enclosure:
         target = delta - escaping(self.losses)
         log = _log(target)
-        end = Enclosure(min(self._below_the_end(target), ceiling), ceiling)
+        with ctx.workprec(_EFFORTS[0][0]):
+            least = by_the_largest(self.losses, to_arb(target))
+        end = Enclosure(min(least, ceiling), ceiling)
         if end.width <= _NARROW:
             return end
         for precision, effort in _EFFORTS:
@@ -309,19 +311,6 @@ class Direction:
                 if sums.is_between:  # more precision is no help
                     break
         return self._by_values(delta, guess, ceiling)
-
-    def _below_the_end(self, target: Fraction) -> float:
-        """A lower bound on ε from the mass p at the largest loss ε₀ of samples alone.
-
-        There f(ε) ≥ p·(1 − e^{ε − ε₀}).
-        """
-        with ctx.workprec(_EFFORTS[0][0]):
-            mass, most = arb(1), most_lost(self.losses)
-            for loss, count in self.losses:
-                mass *= (loss.ratio.top() if isinstance(loss, SmoothLoss) else arb(0)) ** count
-            if most is None or not mass > to_arb(target):
-                return 0.0
-            return max(Enclosure.of_ball(most + (-to_arb(target) / mass).log1p()).lower, 0.0)
 
     def _sharper(self, found: Enclosure, target: Fraction, ceiling: float) -> Enclosure:
         """By sums for an ε that is known better, as long as they help."""

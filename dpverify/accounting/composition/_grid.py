@@ -55,7 +55,7 @@ from dpverify.accounting.losses.shuffled import ShuffledLoss
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
 
-__all__ = ["GridDirection", "require_few"]
+__all__ = ["GridDirection", "by_the_largest", "require_few"]
 
 _PRECISION = 128
 _COARSE, _FINE = (
@@ -79,6 +79,24 @@ _MOST = 10**12  # releases
 def require_few(counts: Sequence[int]) -> None:
     """Refuse more releases on samples than are added up."""
     require(sum(counts) <= _MOST, "times", sum(counts), f"at most {_MOST} in all on samples")
+
+
+def by_the_largest(losses: Losses, goal: arb) -> float:
+    """A lower bound of ε from the mass p of losses of no less than an x each, n of them.
+
+    There f(ε) ≥ p·(1 − e^{ε − nx}); 0 where nothing is known of a loss.
+    """
+    mass, most = arb(1), arb(0)
+    for loss, count in losses:
+        largest = loss.max_loss()
+        if largest is None or not isinstance(loss, TailedLoss):
+            return 0.0
+        place = largest.lower()
+        own = loss.tails(place)[0] - to_arb(loss.infinity_mass)
+        mass, most = mass * own.lower().max(arb(0)) ** count, most + count * place
+    if not mass > goal:
+        return 0.0
+    return max(Enclosure.of_ball(most + (-goal / mass).log1p()).lower, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +139,7 @@ class GridDirection:
             if target == 0 and end is not None:
                 return Enclosure(max(end.lower, 0.0), max(end.upper, 0.0))
             most, goal = math.inf if end is None else end.upper, to_arb(target)
-            least = 0.0 if end is None else self._by_the_largest(goal)
+            least = 0.0 if end is None else by_the_largest(self.losses, goal)
             if most <= least * (1 + _NARROW):
                 return Enclosure(least, most)
             ends: Enclosure | None = None
@@ -136,23 +154,6 @@ class GridDirection:
         if ends is None:
             raise NumericalError(f"no certified epsilon for delta={delta} near {grid.eps!r}")
         return Enclosure(max(least, ends.lower), ends.upper)
-
-    def _by_the_largest(self, goal: arb) -> float:
-        """A lower bound of ε from the mass p of losses of no less than an x each, n of them.
-
-        There f(ε) ≥ p·(1 − e^{ε − nx}).
-        """
-        mass, most = arb(1), arb(0)
-        for loss, count in self.losses:
-            largest = loss.max_loss()
-            assert isinstance(loss, TailedLoss)  # noqa: S101
-            assert largest is not None  # noqa: S101
-            place = largest.lower()
-            own = loss.tails(place)[0] - to_arb(loss.infinity_mass)
-            mass, most = mass * own.lower().max(arb(0)) ** count, most + count * place
-        if not mass > goal:
-            return 0.0
-        return max(Enclosure.of_ball(most + (-goal / mass).log1p()).lower, 0.0)
 
     def _below_the_end(self, goal: arb, end: float) -> float:
         """A proven lower bound of ε next to the largest loss, where a lattice resolves nothing."""

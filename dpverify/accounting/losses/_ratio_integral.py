@@ -160,14 +160,6 @@ class Ratio:
             found.append((1 - (1 - q) * other - q * own - other, arb(0), False))
         return found
 
-    def top(self) -> arb:
-        """The first law's mass at the largest loss; 0 where there is none, or none is known."""
-        if not isinstance(self.base, LaplaceLoss):
-            return arb(0)
-        atoms = self.atoms()  # those of the noise's largest loss are the first ones
-        mass, place, _ = atoms[0] if self.forward else atoms[-1]
-        return mass * place.exp() if self.forward else mass
-
     def _log_mixed(self, t: arb) -> arb:
         return (to_arb(self.rate) * t.expm1()).log1p()
 
