@@ -110,7 +110,7 @@ class LaplaceSums:
         """
         size = _size(shifts)
         with ctx.workprec(ctx.prec + 4 * size):
-            kinds = [_laplace_kind(shift, n, size) for shift, n in shifts]
+            kinds = [_laplace_kind(shift, n, n, size) for shift, n in shifts]
             largest, rounded = to_arb(_largest(shifts)), arb(0)
             for weighted in atoms:
                 most = reduce(arb.max, (place for _, place in weighted))
@@ -239,13 +239,19 @@ def _laplace_sums(shifts: Shifts, reach: Fraction, precision: int) -> _Sums:
     """Of Laplace losses alone, at a precision, the one in force."""
     del precision
     size = _size(shifts)
-    return _Sums.of([_laplace_kind(shift, n, size) for shift, n in shifts], size, reach)
+    kinds = [_laplace_kind(shift, _steps(shift, n, reach), n, size) for shift, n in shifts]
+    return _Sums.of(kinds, size, reach)
 
 
-def _laplace_kind(shift: Fraction, n: int, size: int) -> _Kind:
-    """Subsets of n coordinates, by their size."""
+def _steps(shift: Fraction, n: int, reach: Fraction) -> int:
+    """How many of n coordinates have a sum below `reach`, at most."""
+    return min(n, max(math.ceil(reach / shift) - 1, 0))
+
+
+def _laplace_kind(shift: Fraction, most: int, n: int, size: int) -> _Kind:
+    """Subsets of up to `most` of n coordinates, by their size."""
     kind = []
-    for k in range(n + 1):
+    for k in range(most + 1):
         signs = math.comb(n, k) * fmpz_poly([1, 1]) ** (n - k) * fmpz_poly([-1, 1]) ** k
         place = k * to_arb(shift)
         weight = _Weight(
@@ -292,7 +298,7 @@ def _is_little_work(shifts: Shifts, reach: Fraction) -> bool:
         subsets = {0}
         for shift, n in half:
             step = int(shift * unit)
-            most = min(n, max(limit - 1, 0) // step)  # steps that stay below the limit
+            most = _steps(shift, n, reach)
             if most >= left:
                 return False
             steps = range(0, (most + 1) * step, step)
