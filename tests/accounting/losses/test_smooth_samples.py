@@ -196,6 +196,7 @@ def test_the_mass_at_the_largest_loss() -> None:
         (SmoothBatchLoss(base=GaussianLoss(mu_squared=F(1)), rate=half), 0.0),
     ):
         most = loss.max_loss()
+        assert most is not None
         assert float(loss.tails(most.lower())[0]) == pytest.approx(mass, rel=1e-14)
 
 
