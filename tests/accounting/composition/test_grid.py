@@ -12,7 +12,7 @@ from flint import arb, ctx
 
 import dpverify as dpv
 from dpverify.accounting.composition._cells import Cells
-from dpverify.accounting.composition._grid import GridDirection, _Grid, _product
+from dpverify.accounting.composition._grid import GridDirection, _Grid, _product, by_the_largest
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import ResponseLoss
@@ -106,6 +106,19 @@ def test_errors_as_large_as_they_may_be_are_covered(epsilon: float) -> None:
             folded = replace(law, folded=law.folded - error, off=off)
             found = replace(grid, high=folded).value(arb(epsilon))
             assert value.lower() < found.upper() < 1.5 * value.upper()
+
+
+def test_the_mass_at_the_largest_loss_bounds_epsilon_from_below() -> None:
+    """Of 30 Laplace losses and a response all of it next to the end; of one below its formula."""
+    laplace, response = LaplaceLoss(shift=F(1)), ResponseLoss(step=F(1))
+    with ctx.workprec(128):
+        many = ((laplace, 30), (response, 1))
+        assert by_the_largest(many, arb(1e-40)) == pytest.approx(31)
+        assert by_the_largest(many, arb(0.74 * 2.0**-30)) == 0  # 0.731 of it is there
+        for delta in (0.1, 0.2, 0.4):
+            assert 0 < by_the_largest(((laplace, 1),), arb(delta)) < 1 + 2 * math.log1p(-delta)
+        unbounded = (GaussianLoss(mu_squared=F(1)), 1)
+        assert by_the_largest(((laplace, 30), unbounded), arb(1e-40)) == 0
 
 
 def test_round_off_of_a_product_is_bounded() -> None:

@@ -193,7 +193,6 @@ def test_the_mass_at_the_largest_loss() -> None:
         (SmoothSampledLoss(base=LAPLACE, rate=half, added=True), 0.5),
         (SmoothBatchLoss(base=LAPLACE, rate=half), (1 + math.exp(-a)) / 4),
         (SmoothReplacedLoss(base=LAPLACE, rate=half), (1 + math.exp(-a)) / 4),
-        (SmoothBatchLoss(base=GaussianLoss(mu_squared=F(1)), rate=half), 0.0),
     ):
         most = loss.max_loss()
         assert most is not None
