@@ -39,10 +39,12 @@ _Parts = Sequence[tuple[PrivacyCurve, PrivacyCurve]]
 
 
 def epsilon_apart(parts: _Parts, delta: Fraction) -> Enclosure:
-    """Encloses ε(δ): each part has an even share of δ, with which its own ε may be infinite."""
+    """Encloses ε(δ): each part has an even share of δ, with which its own ε may be infinite.
+
+    A share below all targets is as good as 0, which leaves the largest loss.
+    """
     share = delta / len(parts)
-    known = not 0 < share < LEAST_DELTA
-    needs = [most.epsilon_at(share).upper if known else math.inf for most, _ in parts]
+    needs = [most.epsilon_at(share if share >= LEAST_DELTA else 0).upper for most, _ in parts]
     lower = max(least.epsilon_at(delta).lower for _, least in parts)
     if math.inf in needs:
         return Enclosure(lower, math.inf)

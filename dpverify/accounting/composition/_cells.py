@@ -12,7 +12,8 @@ The real line is cut into cells, of which both laws' masses p and q are known by
     b = (p − q·e^l)/(1 − e^{l − r}),      a = p − b,
 
 weights of p. That spreads R without moving its mean, and rounding a and b upwards adds a measure.
-What lies below all cells is put at their left end, and what lies above them at infinity.
+What lies below all cells is put at their left end, and what lies above them at infinity; so are
+weights next to the least double, which a tilt would make as large as what they are rounded by.
 
 **Below.** To merge cells, at ln(p/q), is to forget where in them the output was. Some neighbours
 merge at m, or in two parts at m₁ < m < m₂. The two points j·h ≤ m < (j + 1)·h of the lattice get
@@ -50,6 +51,7 @@ _LOW_TAIL = -45.0  # logarithm of what may lie below all cells
 _GROUPS = (2, 3, 4, *(1 << n for n in range(3, 12)))  # neighbours that are merged together
 _NARROWEST = 2.0**-36  # cell, of the largest loss
 _WHOLE = 2**53  # up to which doubles hold all whole numbers
+_LEAST = 2.0**-1060  # weight at a place: doubles hold fourteen binary digits of it
 _FEW = 6  # ends of cells, up to which every way to part them is tried
 
 
@@ -268,8 +270,10 @@ def _law(weights: dict[float, arb], unit: float, infinite: arb, *, up: bool) -> 
     for place, weight in weights.items():
         ends = Enclosure.of_ball(weight)
         size = ends.upper if up else ends.lower
-        if size > 0:
+        if size >= _LEAST:
             rounded[place] = size
+        elif up:
+            infinite += weight.max(arb(0))
     places = sorted(rounded)
     return Law(
         places=np.array([round(place / unit) for place in places], dtype=np.int64),

@@ -29,7 +29,7 @@ less than 40u of the sum of moduli.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -69,7 +69,9 @@ _EFFORT = 34.0  # −ln of the share that aliases, and what is left out, may mak
 _FAR = 50.0  # −ln of what the kernel is cut off at
 _TAIL = 25.0  # −ln of the share that is put at infinity
 _LOG_DELTA, _LEAST = -50.0, 1e-300  # of f, as long as nothing is known
+_BELOW = 0.0, *(2.0**-step for step in (42, 31, 24, 18, 12))  # the largest loss, of it
 _NARROW = 1e-9  # relative width, next to the largest loss, from which on no lattice is tried
+_WIDE = 1e-3  # relative width, from which on a lattice is tried next to its end
 _SLACK = 2.0**-44
 _U = 2.0**-53
 _LARGEST = 700.0  # logarithm of a double, and more
@@ -86,17 +88,23 @@ def by_the_largest(losses: Losses, goal: arb) -> float:
 
     There f(ε) ≥ p·(1 − e^{ε − nx}); 0 where nothing is known of a loss.
     """
-    mass, most = arb(1), arb(0)
-    for loss, count in losses:
-        largest = loss.max_loss()
-        if largest is None or not isinstance(loss, TailedLoss):
-            return 0.0
-        place = largest.lower()
-        own = loss.tails(place)[0] - to_arb(loss.infinity_mass)
-        mass, most = mass * own.lower().max(arb(0)) ** count, most + count * place
-    if not mass > goal:
-        return 0.0
-    return max(Enclosure.of_ball(most + (-goal / mass).log1p()).lower, 0.0)
+    known = [(mass, most) for mass, most in _next_to_the_largest(losses) if mass > goal]
+    ends = [most + (-goal / mass).log1p() for mass, most in known]
+    return max([0.0, *(Enclosure.of_ball(end).lower for end in ends)])
+
+
+def _next_to_the_largest(losses: Losses) -> Iterator[tuple[arb, arb]]:
+    """Bounds on p, and nx, of the largest losses, and where these have no mass below them."""
+    largest = [loss.max_loss() for loss, _ in losses]
+    for share in _BELOW:
+        mass, most = arb(1), arb(0)
+        for (loss, count), end in zip(losses, largest, strict=True):
+            if end is None or not isinstance(loss, TailedLoss):
+                return
+            place = (end * (1 - arb(share))).lower()
+            own = loss.tails(place)[0] - to_arb(loss.infinity_mass)
+            mass, most = mass * own.lower().max(arb(0)) ** count, most + count * place
+        yield mass.lower(), most.lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +131,10 @@ class GridDirection:
         with ctx.workprec(_PRECISION):
             size = self._coarse(eps).value(to_arb(eps)).upper().max(arb(_LEAST)).log()
             grid = _Grid.near(self.losses, float(size), _FINE, eps=float(eps))
-            found = Enclosure.of_ball(grid.value(to_arb(eps)) + to_arb(least))
+            value = grid.value(to_arb(eps))
+            for mass, most in _next_to_the_largest(self.losses):
+                value = value.max(-mass * (to_arb(eps) - most).expm1())
+            found = Enclosure.of_ball(value + to_arb(least))
         return Enclosure(max(found.lower, Enclosure.of_exact(least).lower), min(found.upper, 1.0))
 
     def epsilon_at(self, delta: Fraction) -> Enclosure:
@@ -139,16 +150,19 @@ class GridDirection:
             if target == 0 and end is not None:
                 return Enclosure(max(end.lower, 0.0), max(end.upper, 0.0))
             most, goal = math.inf if end is None else end.upper, to_arb(target)
-            least = 0.0 if end is None else by_the_largest(self.losses, goal)
+            least = by_the_largest(self.losses, goal)
             if most <= least * (1 + _NARROW):
                 return Enclosure(least, most)
             ends: Enclosure | None = None
-            for effort in (_COARSE, _FINE):
+            for effort in (_COARSE, _FINE, _FINE):  # again where the first guess was far off
                 near = None if ends is None else ends.upper
                 grid = _Grid.near(self.losses, float(goal.log()), effort, eps=near)
                 if ends is None and grid.value(arb(0)) <= goal:
                     return Enclosure(0.0, 0.0)
-                ends = root(grid.value, near or grid.eps, 1 / grid.c, goal, most, is_exact=False)
+                better = root(grid.value, near or grid.eps, 1 / grid.c, goal, most, is_exact=False)
+                ends = better or ends
+                if effort is _FINE and ends is not None and ends.width <= _WIDE:
+                    break
             if ends is None and end is not None:
                 return Enclosure(max(least, self._below_the_end(goal, end.lower)), most)
         if ends is None:

@@ -12,14 +12,15 @@ a mass w from o on, and D = w − q·e^o,
 
     m = o − ln(1 − D/w),
 
-which falls with D. If m₁ ≤ jh ≤ m < (j + 1)h ≤ m₂, both ends of m's cell get the window's p and q:
+which rises with D. If m₁ ≤ jh ≤ m < (j + 1)h ≤ m₂, both ends of m's cell get the window's p and q:
 that spreads R less than the halves do. Less at the upper end is below. Cells alone are moved down
 to their left end. Windows of 2ⁿ cells are halved again and again; whether one merges, or its halves
 do what is best for them, is decided by which has the larger tilted moment, and proves nothing.
 
 **Round-off**, u = 2⁻⁵³. Places may be off by s, and are moved by that first, and the m of windows
 no wider than 1 by s again, as 32u(1 + |m|) ≤ s is more than these err by. Numbers that are added up
-aren't negative, so that a sum of k of them errs by less than ku, relative; D is made less by that.
+aren't negative, so that a sum of k of them errs by less than ku, relative; D is made less by that,
+which moves both halves down, and with them what they spread.
 """
 
 from __future__ import annotations

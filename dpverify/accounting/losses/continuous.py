@@ -211,11 +211,13 @@ class BoundedRangeLoss(TransformedLoss, TailedLoss):
         return found
 
     def tails(self, place: arb) -> tuple[arb, arb]:
-        """The density's integral."""
+        """The density's integral; beyond the range exactly, as cells end where little is left."""
         half = to_arb(self.epsilon) / 2
+        if place >= 2 * half:
+            return arb(0), arb(0)
         at = (place / 2).max(-half).min(half)
-        whole = 2 * half.sinh()
-        return (half.exp() - at.exp()) / whole, ((-at).exp() - (-half).exp()) / whole
+        share = (half - at).expm1() / (2 * half.sinh())
+        return at.exp() * share, (-half).exp() * share
 
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c)."""

@@ -13,6 +13,13 @@ from flint import arb, ctx
 import dpverify as dpv
 from dpverify.accounting.composition._cells import Law
 from dpverify.accounting.composition._many_atoms import ManyAtoms
+from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.losses.base import PrivacyLoss
+from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss
+from dpverify.accounting.losses.discrete import ResponseLoss
+from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
+from dpverify.accounting.losses.sampled import SampledLoss
+from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.accounting.losses.shuffled import ShuffledLoss
 
 F = Fraction
@@ -91,3 +98,48 @@ def test_next_to_the_largest_loss_its_own_mass_tells(times: int, users: int, del
     found = (times * answer.shuffled(users=users)).epsilon_at(delta)
     largest = times * answer.epsilon_at(0).upper
     assert largest * (1 - 1e-9) < found.lower <= largest <= found.upper < largest * (1 + 1e-15)
+
+
+def test_delta_next_to_the_largest_loss_is_known_from_below() -> None:
+    """It had 0 as its lower end, or a value three quarters as large: enumerated."""
+    losses = ((ShuffledLoss(epsilon=F(3, 2), users=2), 2),)
+    share, largest = F(1, 10**10), F(3)
+    with ctx.workprec(128):
+        e = (-arb(3) / 2).exp()
+        top = ((1 - e / 2) / (1 + e)) ** 2  # one token of the first kind, or both, in both releases
+        exact = float(-top * (-arb(3) / 10**10).expm1())
+    found = Composed(losses=losses).delta_at(largest * (1 - share))
+    assert exact * (1 - 1e-4) < found.lower <= exact * (1 + 1e-12)
+    assert exact < found.upper
+
+
+SHUFFLED = ShuffledLoss(epsilon=F(1), users=20)
+SAMPLED = SampledLoss(base=DiscreteGaussianLoss(sigma_squared=F(4), sensitivity=1), rate=F(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("other", "times", "delta", "most", "width"),
+    [
+        (GaussianLoss(mu_squared=F(1, 9)), 1, "1e-60", 6.36, 1e-5),
+        (SAMPLED, 3, "1e-300", 26.3, 1e-4),
+        (BoundedRangeLoss(epsilon=F(1)), 1, "1e-60", 2, 1e-9),
+        (BoundedRangeLoss(epsilon=F(1, 3)), 3, "1e-30", 2, 1e-5),
+    ],
+    ids=str,
+)
+def test_sums_with_other_losses_have_narrow_epsilons(
+    other: PrivacyLoss, times: int, delta: str, most: float, width: float
+) -> None:
+    """Their lower ends were 0 or that of one part, and the upper one of a sample infinite."""
+    found = Composed(losses=((other, times), (SHUFFLED, 1))).epsilon_at(delta)
+    assert found.upper <= most * (1 + 1e-12)
+    assert found.width < width
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "1e-300"])
+def test_losses_known_by_moments_alone_cost_at_most_their_largest(delta: str) -> None:
+    """They failed an assertion."""
+    coin = ResponseLoss(step=F(1))
+    shared = PositionLoss(differ=F(1, 2), losses=((coin, 1),))
+    found = Composed(losses=((shared, 1), (SHUFFLED, 1))).epsilon_at(delta)
+    assert found.upper <= 2
