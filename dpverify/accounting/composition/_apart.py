@@ -27,6 +27,7 @@ from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.accounting.targets import LEAST_DELTA
 from dpverify.enclosure import Enclosure, to_arb
+from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["delta_apart", "epsilon_apart", "still_delta", "still_epsilon", "unsampled"]
@@ -44,11 +45,18 @@ def epsilon_apart(parts: _Parts, delta: Fraction) -> Enclosure:
     A share below all targets is as good as 0, which leaves the largest loss.
     """
     share = delta / len(parts)
-    needs = [most.epsilon_at(share if share >= LEAST_DELTA else 0).upper for most, _ in parts]
+    needs = [_needed(most, share if share >= LEAST_DELTA else Fraction(0)) for most, _ in parts]
     lower = max(least.epsilon_at(delta).lower for _, least in parts)
     if math.inf in needs:
         return Enclosure(lower, math.inf)
     return Enclosure(lower, Enclosure.of_exact(sum(map(Fraction, needs), Fraction(0))).upper)
+
+
+def _needed(part: PrivacyCurve, delta: Fraction) -> float:
+    try:
+        return part.epsilon_at(delta).upper
+    except ParameterError:  # its loss is unbounded
+        return math.inf
 
 
 def delta_apart(parts: _Parts, epsilon: Fraction) -> Enclosure:

@@ -124,12 +124,12 @@ class ApproxDP(PrivacyCurve):
     def _rates(self, threshold: float, noise: float) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, of the worst mechanism; ε₀/noise replaces ε₀."""
         eps = self.epsilon_bound().upper
-        p = 1 / (1 + math.exp(-min(eps / noise, 700.0)))
+        q = 1 / (1 + math.exp(min(eps / noise, 700.0)))
         delta, rest = float(self.delta), 1 - float(self.delta)
         if threshold > eps:
             return delta, 0.0
         if threshold > -eps:
-            return delta + rest * p, rest * (1 - p)
+            return delta + rest * (1 - q), rest * q
         return 1.0, rest
 
     def losses(self) -> Losses:

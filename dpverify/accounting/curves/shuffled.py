@@ -128,13 +128,13 @@ class Shuffled(PrivacyCurve):
         alone = self.answer.delta_at(epsilon)
         if loss is None or alone.upper < delta_by_tails(loss, epsilon).lower:
             return self.answer.rates(threshold, noise=noise)
-        claimed, real = float(loss.epsilon), float(loss.epsilon) / noise
+        claimed, real = float(loss.epsilon), min(float(loss.epsilon) / noise, float(_LARGEST))
         if abs(threshold) > claimed:
             return (0.0, 0.0) if threshold > 0 else (1.0, 1.0)
-        ratio = math.tanh(real / 2) / math.tanh(claimed / 2)
-        place = 2 * math.atanh(math.tanh(threshold / 2) * ratio)
-        with ctx.workprec(_PRECISION):
-            own, other = evolve(loss, epsilon=real).tails(arb(place))
+        with ctx.workprec(_PRECISION + math.ceil(3 * max(real, claimed))):  # 1 − tanh is e^−ε₀
+            own, other, at = ((arb(x) / 2).tanh() for x in (real, claimed, threshold))
+            place = 2 * (at * own / other).atanh().mid()
+            own, other = evolve(loss, epsilon=real).tails(place)
             return float(own), float(other)
 
     def losses(self) -> Losses:

@@ -16,8 +16,8 @@ Q[L ≥ s] = f, by Neyman and Pearson's lemma; it is the trade-off function of D
 randomized response of one bit min(e^ε f, 1 − e^−ε (1 − f)).
 
 So s is *proposed* as the f-quantile of the loss, in doubles, by the curve's own planning rates, and
-the bound at s is then enclosed by what the curve certifies. A poor proposal costs tightness, never
-correctness.
+the bound at s is then enclosed by what the curve certifies, and so is that at the largest loss. A
+poor proposal costs tightness, never correctness.
 
 **From below.** With y = e^s, both bounds are h(y) = y·f + H(y), where H(y) = δ(ln y) for y ≥ 1 and
 1 − y + y·δ(−ln y) for y < 1 is the supremum over the pairs, which come in both orders, of the
@@ -37,7 +37,7 @@ from flint import arb, ctx
 
 from dpverify.accounting.solve import lowest
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
-from dpverify.errors import require
+from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["AttackerBound", "attacker_bound", "trade_off"]
@@ -92,7 +92,7 @@ def attacker_bound(curve: PrivacyCurve, false_positive_rate: Real) -> AttackerBo
             threshold=Fraction(threshold),
             true_positive_rate=_at_most_one(_at(curve, rate, Fraction(threshold))),
         )
-        for threshold in _proposals(curve, float(rate))
+        for threshold in (*_proposals(curve, float(rate)), *_largest(curve))
     ]
     return min(bounds, key=lambda bound: bound.true_positive_rate.upper)
 
@@ -196,6 +196,15 @@ def _both_ends(curve: PrivacyCurve, rate: Fraction, threshold: float) -> Enclosu
             least = max(least, min(Enclosure.of_ball(end).lower for end in ends))
     upper = min(here.upper, 1.0)
     return Enclosure(min(least, upper), upper)
+
+
+def _largest(curve: PrivacyCurve) -> tuple[float, ...]:
+    """The largest loss, if it is finite, whose chance doubles may not tell from 0."""
+    try:
+        largest = curve.epsilon_at(0).upper
+    except ParameterError:  # the loss is unbounded
+        return ()
+    return (largest,) if largest <= _FARTHEST else ()
 
 
 def _proposals(curve: PrivacyCurve, rate: float) -> tuple[float, float]:

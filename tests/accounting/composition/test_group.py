@@ -261,3 +261,11 @@ def test_far_away_the_best_total_is_found(size: int) -> None:
     bound = (dpv.Gaussian(sigma=3) + dpv.ApproxDP(epsilon="0.5", delta="1e-6")).group(size)
     near = min(bound.delta_at(2 * size + step).upper for step in (-1, 0, 1))
     assert bound.delta_at(40).upper < 1.25 * near
+
+
+def test_epsilon_beyond_what_the_parts_can_take_is_cut_off() -> None:
+    """Any ε is then as good as so many times the largest loss; parted evenly it proved nothing."""
+    group = dpv.ApproxDP(epsilon=1, delta="1e-6").group(20)
+    capped = group.delta_at(20).upper
+    assert capped < 1
+    assert group.delta_at(50).upper <= capped

@@ -91,6 +91,9 @@ class _Careless:
         exact = self.curve.delta_at(epsilon)
         return type(exact)(0.0, 0.0)
 
+    def epsilon_at(self, delta: int) -> object:
+        return self.curve.epsilon_at(delta)
+
     def rates(self, threshold: float) -> tuple[float, float]:
         return self.curve.rates(threshold)
 

@@ -270,3 +270,23 @@ def test_riskcal_has_the_same_numbers_on_the_safe_side(mu: float) -> None:
         ours_at = risk.tpr_at(rate).upper
         assert ours_at == pytest.approx(theirs, abs=1e-9)
         assert ours_at >= theirs - 1e-14
+
+
+TOP = Fraction(math.log(1e30))
+COIN = Fraction(1, 10**30)
+LARGE = [
+    dpv.ApproxDP(epsilon=TOP),
+    dpv.ApproxDP(epsilon=TOP).shuffled(users=20),
+    dpv.RandomizedResponse(keep=1 - COIN),
+    dpv.RandomizedResponse(keep=1 - COIN, positions=3),
+    dpv.curves.Staircase(epsilon=TOP, gamma="0.3"),
+    5 * dpv.ApproxDP(epsilon=TOP / 5),
+]
+
+
+@pytest.mark.parametrize("fpr", ["1e-310", "1e-200"])
+@pytest.mark.parametrize("curve", LARGE, ids=str)
+def test_tiny_false_positive_rates_beside_a_large_loss(curve: dpv.PrivacyCurve, fpr: str) -> None:
+    """At most e^ε times as many true ones; it was 1, as doubles have no loss's chance next to 1."""
+    most = mpmath.exp(mpmath.mpf(curve.epsilon_at(0).upper)) * mpmath.mpf(fpr)
+    assert mpmath.mpf(fpr) <= curve.risk().tpr_at(fpr).upper <= most * (1 + 1e-12)
