@@ -183,7 +183,10 @@ class Composed(PrivacyCurve):
                     if not any(direction.is_below(epsilon, Fraction(x.lower)) for x in found):
                         found.append(direction.delta_at(epsilon))
         except NumericalError:
-            return still_delta(self._losses, epsilon) or delta_apart(self._parts(), epsilon)
+            found = still_delta(self._losses, epsilon) or delta_apart(self._parts(), epsilon)
+            with ctx.workprec(_PRECISION):
+                most = Enclosure.of_ball(self._distance()).upper
+            return Enclosure(found.lower, min(found.upper, most))
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
@@ -209,18 +212,24 @@ class Composed(PrivacyCurve):
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def _is_hardly_seen(self, delta: Fraction) -> bool:
-        """Whether the distances of the laws in total variation, which add up, are at most δ."""
+        """Whether the distance of both laws in total variation is at most δ."""
         with ctx.workprec(_PRECISION):
-            total = arb(0)
-            for loss, count in self._losses:
-                if not isinstance(loss, TailedLoss) or not total <= to_arb(delta):
-                    return False
-                try:
-                    own, other = loss.tails(arb(0))
-                except NumericalError:  # not resolved
-                    return False
-                total += count * (own - other)
-            return bool(total <= to_arb(delta))
+            return bool(self._distance() <= to_arb(delta))
+
+    def _distance(self) -> arb:
+        """A bound on it: coupled, outputs at distances v are all equal but for 1 − Π(1 − v)ⁿ."""
+        equal = arb(0)
+        for loss, count in self._losses:
+            if not isinstance(loss, TailedLoss):
+                return arb(1)
+            try:
+                own, other = loss.tails(arb(0))
+            except NumericalError:  # not resolved
+                return arb(1)
+            if not own - other < 1:
+                return arb(1)
+            equal += count * (other - own).log1p()
+        return -equal.expm1()
 
     def _parts(self) -> list[tuple[PrivacyCurve, PrivacyCurve]]:
         """Each kind of loss apart, with what it is no less than, where no method adds them up.

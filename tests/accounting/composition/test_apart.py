@@ -219,3 +219,12 @@ def test_far_below_the_losses_delta_is_one() -> None:
     """Half their mean, where a sum's numbers are beyond doubles and Hoeffding says 1 − e^−10¹¹."""
     found = (10**12 * dpv.RandomizedResponse(keep="0.75")).delta_at("2.7e11")
     assert 1 - 1e-12 < found.lower <= found.upper <= 1
+
+
+@pytest.mark.parametrize("sigma", ["1e-9", "1e-3"])
+def test_noise_that_hides_nothing_is_seen_no_more_often_than_sampled(sigma: str) -> None:
+    """Of ten samples at a rate of 1 %: δ was 1, and ε at what it is was not 0."""
+    once = dpv.Gaussian(sigma=sigma).poisson_sampled(rate="0.01")
+    sampled = 1 - Fraction(99, 100) ** 10
+    assert (10 * once).delta_at(1).upper <= float(sampled) * (1 + 1e-15)
+    assert (10 * once).epsilon_at(sampled + Fraction(1, 10**12)).upper == 0
