@@ -183,10 +183,10 @@ class Composed(PrivacyCurve):
                     if not any(direction.is_below(epsilon, Fraction(x.lower)) for x in found):
                         found.append(direction.delta_at(epsilon))
         except NumericalError:
-            found = still_delta(self._losses, epsilon) or delta_apart(self._parts(), epsilon)
+            apart = still_delta(self._losses, epsilon) or delta_apart(self._parts(), epsilon)
             with ctx.workprec(_PRECISION):
                 most = Enclosure.of_ball(self._distance()).upper
-            return Enclosure(found.lower, min(found.upper, most))
+            return Enclosure(apart.lower, min(apart.upper, most))
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
@@ -218,7 +218,7 @@ class Composed(PrivacyCurve):
 
     def _distance(self) -> arb:
         """A bound on it: coupled, outputs at distances v are all equal but for 1 − Π(1 − v)ⁿ."""
-        equal = arb(0)
+        equal = arb(0)  # logarithm
         for loss, count in self._losses:
             if not isinstance(loss, TailedLoss):
                 return arb(1)
