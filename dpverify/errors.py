@@ -38,6 +38,7 @@ __all__ = [
     "place",
     "require",
     "require_known",
+    "require_text",
 ]
 
 
@@ -164,6 +165,12 @@ def require_known(name: str, value: object, known: Iterable[str]) -> None:
     if not (isinstance(value, str) and value in names):
         rule = " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
         _refuse(name, value, rule, did_you_mean(_text(value), names, otherwise=" ").strip())
+
+
+def require_text(name: str, value: object) -> None:
+    """Raise `ParameterError` unless the value is text: what stands in a report by that name."""
+    if not isinstance(value, str):
+        _refuse(name, value, "text", "")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Numbers as users write them: read exactly, and checked when an object is made.
+"""Numbers and truth values as users write them: read exactly, and checked when an object is made.
 
 A float stands for its exact binary value, a string or a Decimal for its decimal, and a string as
 "1/3" for that fraction. The converters of
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from attrs import Converter
 
 from dpverify.enclosure import Exact, Real, SquareRoot, exact, rational
@@ -32,7 +33,9 @@ __all__ = [
     "to_positive_rational",
     "to_rational",
     "to_seconds",
+    "to_truth",
     "to_whole",
+    "truth",
     "whole",
 ]
 
@@ -81,6 +84,12 @@ def level(name: str, value: Real) -> float:
     double = math.nextafter(double, 0) if Fraction(double) > number else double
     require(double > 0, name, value, "at least 5e-324")
     return double
+
+
+def truth(name: str, value: bool) -> bool:
+    """Read True or False, also numpy's; what is merely true in Python, as "no", is refused."""
+    require(isinstance(value, bool | np.bool), name, value, "True or False")
+    return bool(value)
 
 
 def optional_delta(value: Real | None) -> Fraction | None:
@@ -138,6 +147,10 @@ if TYPE_CHECKING:  # of a converter, mypy reads nothing but a function's types
         """A time above 0, as a double."""
         raise NotImplementedError
 
+    def to_truth(value: bool) -> bool:
+        """`truth` of a field."""
+        raise NotImplementedError
+
     def to_coin(value: Real) -> Fraction:
         """A coin's probability, a multiple of 1/`COIN`; its range is the caller's."""
         raise NotImplementedError
@@ -146,4 +159,4 @@ else:
     to_rational = _named(rational)
     to_positive, to_positive_rational = _named(positive), _named(positive_rational)
     to_whole, to_count, to_coin = _named(whole), _named(count), _named(_coin)
-    to_level, to_seconds = _named(level), _named(_seconds)
+    to_level, to_seconds, to_truth = _named(level), _named(_seconds), _named(truth)

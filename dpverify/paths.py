@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpverify.errors import ParameterError, require
+from dpverify.visible import shown
 
 __all__ = ["to_path", "to_paths"]
 
@@ -22,10 +23,10 @@ def to_path(name: str, value: Path | str) -> Path:
     try:
         possible = b"\0" not in os.fsencode(path := Path(value))
     except TypeError:
-        raise ParameterError(name, repr(value), "a path, as text or a Path") from None
+        raise ParameterError(name, shown(value), "a path, as text or a Path") from None
     except UnicodeEncodeError:  # half a character
         possible = False
-    require(possible, name, repr(value), "a path that a file can have")
+    require(possible, name, shown(value), "a path that a file can have")
     return path
 
 
@@ -38,5 +39,5 @@ def to_paths(name: str, values: Sequence[Path | str]) -> list[Path]:
         If they aren't a list, or as `to_path`.
     """
     several = isinstance(values, Sequence) and not isinstance(values, str | bytes)
-    require(several, name, repr(values), "a list of paths")
+    require(several, name, shown(values), "a list of paths")
     return [to_path(name, value) for value in values]

@@ -43,9 +43,9 @@ from dpverify.auditing.finding import Finding, Verdict
 from dpverify.auditing.formatting import jsonable
 from dpverify.auditing.replay import call_code
 from dpverify.enclosure import Enclosure, Real, decimal_string, rational
-from dpverify.errors import PASSING, ParameterError, require, require_known
+from dpverify.errors import PASSING, ParameterError, require, require_known, require_text
 from dpverify.guarantee import PrivacyBound, PrivacyCurve
-from dpverify.visible import raised, shown
+from dpverify.visible import escaped, raised, shown
 
 __all__ = ["AccountantReport", "Cell", "audit_accountant"]
 
@@ -246,6 +246,9 @@ def audit_accountant(
     require_known("solves", solves, get_args(Solves))
     forgiven = rational("tolerance", tolerance)
     require(forgiven >= 0, "tolerance", tolerance, "at least 0")
+    require(callable(accountant), "accountant", shown(accountant), "a function of the parameters")
+    if name is not None:
+        require_text("name", name)
     given = "delta" if solves == "epsilon" else "epsilon"
     named = isinstance(grid, Mapping) and all(isinstance(name, str) for name in grid)
     require(named and bool(grid), "grid", grid, "parameters by their names")
@@ -254,7 +257,7 @@ def audit_accountant(
     axes = {key: _listed(key, values) for key, values in grid.items()}
     try:
         signature(curve).bind(**{key: None for key in axes if key != given})
-    except TypeError as error:
+    except (TypeError, ValueError) as error:  # not called so, or no one can say how
         names = ", ".join(key for key in axes if key != given) or "nothing"
         require(False, "curve", shown(curve), f"a function of {names}: {error}")
     cells = []
@@ -266,7 +269,7 @@ def audit_accountant(
         truth = true.epsilon_at(at) if solves == "epsilon" else true.delta_at(at)
         attained = _attained(true, largest=solves == "epsilon" and at == 0)
         cells.append(_cell(accountant, parameters, truth, solves, forgiven, attained=attained))
-    own = name or str(getattr(accountant, "__name__", type(accountant).__name__))
+    own = escaped(name or str(getattr(accountant, "__name__", type(accountant).__name__)))
     cells.sort(key=_badness)
     worst = cells[0]
     call = call_code(accountant, worst.parameters, name=own)

@@ -22,7 +22,7 @@ from dpverify.data.columns import Number
 from dpverify.data.domain import Domain
 from dpverify.data.table import Table
 from dpverify.enclosure import Real, rational
-from dpverify.errors import ParameterError, require
+from dpverify.errors import ParameterError, require, require_text
 from dpverify.execution.progress import notebook_line
 from dpverify.privacy import Mechanism, Pair
 
@@ -149,6 +149,7 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     require(kept, "journal", journal, "an AuditJournal")
     told = progress is None or callable(progress)
     require(told, "progress", progress, "a function of a step's name")
+    require_text("replay", replay)
     selection = Selection(kinds=kinds, without=without, pairs=pairs, search=search)
     mechanism = _mechanism(subject, at, {n: v for n, v in words.items() if v is not None})
     if features is not None:

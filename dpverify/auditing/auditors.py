@@ -23,9 +23,9 @@ from dpverify.auditing.finding import Finding, Verdict, combined
 from dpverify.auditing.replay import call_code
 from dpverify.auditing.statistics.clopper_pearson import judge_at_most
 from dpverify.enclosure import Enclosure, rational
-from dpverify.errors import PASSING, require
-from dpverify.numbers import count
-from dpverify.visible import raised, shown
+from dpverify.errors import PASSING, require, require_text
+from dpverify.numbers import count, level, whole
+from dpverify.visible import escaped, raised, shown
 
 __all__ = [
     "NULLS",
@@ -94,6 +94,7 @@ def response(number: int, rng: np.random.Generator) -> Scores:
     return own.astype(float), 1 - other.astype(float)
 
 
+_MOST = 10_000_000  # runs, or scores of one
 _TENTH = Fraction(1, 10)
 NULLS = (
     Null(name="equal sides", law=partial(normal, 0.0), delta=Fraction(1, 10**5)),
@@ -260,17 +261,26 @@ def audit_auditor(
     >>> audit_auditor(largest_ratio, runs=50).verdict
     'violation'
     """
-    level = rational("claimed", claimed)
-    require(0 < level < 1, "claimed", claimed, "in (0, 1)")
-    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
-    require(len(nulls) > 0, "nulls", "none", "one law or more")
+    promised = rational("claimed", claimed)
+    require(0 < promised < 1, "claimed", claimed, "in (0, 1)")
+    alpha = level("alpha", alpha)
+    seed = whole("seed", seed)
+    require(seed >= 0, "seed", seed, "at least 0")
+    laws = isinstance(nulls, Sequence) and all(isinstance(null, Null) for null in nulls)
+    require(laws and bool(nulls), "nulls", shown(nulls), "a list of one law (`Null`) or more")
+    require(callable(bound), "bound", shown(bound), "a function of scores with and without")
+    if name is not None:
+        require_text("name", name)
     sizes = {"scores": count("scores", scores), "runs": count("runs", runs)}
+    for size, number in sizes.items():
+        require(number <= _MOST, size, number, f"at most {_MOST:,}")
     share = alpha / len(nulls)
     parts = [
-        _runs(bound, null, level, share, (seed, place), **sizes) for place, null in enumerate(nulls)
+        _runs(bound, null, promised, share, (seed, place), **sizes)
+        for place, null in enumerate(nulls)
     ]
     parts.sort(key=lambda part: (part.verdict != "violation", not part.failure))
-    own = name or str(getattr(bound, "__name__", type(bound).__name__))
+    own = escaped(name or str(getattr(bound, "__name__", type(bound).__name__)))
     given: dict[str, Any] = {
         "bound": bound,
         "claimed": claimed,
@@ -282,7 +292,7 @@ def audit_auditor(
         given["nulls"] = tuple(nulls)
     return AuditorReport(
         mechanism=own,
-        claimed=level,
+        claimed=promised,
         alpha=alpha,
         parts=tuple(parts),
         replay=call_code(audit_auditor, given, name=f"audit_auditor of {own}"),

@@ -16,6 +16,8 @@ from dpverify.numbers import optional_delta, to_count, to_level, to_seconds, to_
 
 __all__ = ["AuditConfig", "fitting_delta"]
 
+_MOST_DRAWS = 10**12
+_MOST_WORKERS = 1_000_000
 _USUAL = Fraction(1, 10**6)  # the δ at which ε of a whole curve is bounded, if it can be
 
 
@@ -62,11 +64,11 @@ class AuditConfig:
     brief: bool | None = None
 
     def __attrs_post_init__(self) -> None:
+        require(self.draws <= _MOST_DRAWS, "draws", self.draws, f"at most {_MOST_DRAWS:,}")
         require(self.seed >= 0, "seed", self.seed, "at least 0")
-        processes = self.workers >= 1 or self.workers == -1
-        require(
-            processes, "workers", self.workers, "a number of processes, or -1 for one on each core"
-        )
+        processes = 1 <= self.workers <= _MOST_WORKERS or self.workers == -1
+        rule = f"a number of processes, at most {_MOST_WORKERS:,}, or -1 for one on each core"
+        require(processes, "workers", self.workers, rule)
         truth = self.brief is None or isinstance(self.brief, bool)
         require(truth, "brief", self.brief, "True, False or None")
 

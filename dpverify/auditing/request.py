@@ -244,9 +244,12 @@ def _claim(mechanism: Mechanism) -> PrivacyCurve:
 
 def _names(name: str, given: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
     """A list of known names."""
-    listed = isinstance(given, Iterable) and not isinstance(given, str)
-    require(listed, name, shown(given), "a list", f"Write {name}=[{shown(given)}].")
-    names = tuple(given)
+    try:
+        names = None if isinstance(given, str) else tuple(given)
+    except TypeError:
+        names = None
+    if names is None:
+        raise ParameterError(name, shown(given), "a list", f"Write {name}=[{shown(given)}].")
     for each in names:
         require_known(name, each, known)
     return names

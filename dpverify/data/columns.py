@@ -25,7 +25,7 @@ from dpverify.data.adjacency.base import Choose
 from dpverify.data.domain import LARGEST, as_matrix, first_where, is_sparse
 from dpverify.enclosure import short_string
 from dpverify.errors import ParameterError, RecordsError, require
-from dpverify.numbers import to_count, to_rational, to_whole
+from dpverify.numbers import to_count, to_rational, to_truth, to_whole, truth
 from dpverify.visible import shown
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
 
 TYPE_ENDS = (2**7, 2**8, 2**15, 2**16, 2**24, 2**31, 2**32, 2**53)
 """Where types of numbers end, or stop to hold all whole ones."""
+_LONGEST = 1_000_000  # characters: an audit makes texts of that length
 _KINDS = {int: "whole", float: "real", bool: "truth", date: "date", str: "text"}
 
 
@@ -171,7 +172,7 @@ class Integers(Number):
 
     low: int = field(converter=to_whole)
     high: int = field(converter=to_whole)
-    missing: bool = field(default=False, kw_only=True)
+    missing: bool = field(default=False, converter=to_truth, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         _ordered(self.low, self.high)
@@ -207,7 +208,7 @@ class Reals(Number):
 
     low: Fraction = field(converter=to_rational)
     high: Fraction = field(converter=to_rational)
-    missing: bool = field(default=False, kw_only=True)
+    missing: bool = field(default=False, converter=to_truth, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         _ordered(self.low, self.high)
@@ -262,7 +263,7 @@ class Categories(Column):
         require(all(map(_is_value, values)), "values", values, rule)
         require(len(set(values)) == len(values), "values", values, "all different")
         require(None not in values, "values", values, "without None", "Write missing=True.")
-        self.__attrs_init__(values, missing)
+        self.__attrs_init__(values, truth("missing", missing))
 
     @property
     def kind(self) -> str:
@@ -286,7 +287,7 @@ class Categories(Column):
 class Booleans(Column):
     """True or False."""
 
-    missing: bool = field(default=False, kw_only=True)
+    missing: bool = field(default=False, converter=to_truth, kw_only=True)
 
     kind = "truth"
     rule = "True or False"
@@ -319,7 +320,7 @@ class Dates(Column):
 
     first: date = field(converter=_to_date)
     last: date = field(converter=_to_date)
-    missing: bool = field(default=False, kw_only=True)
+    missing: bool = field(default=False, converter=to_truth, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         require(self.first <= self.last, "last", self.last, f"not before first={self.first}")
@@ -360,7 +361,10 @@ class Text(Column):
     """
 
     length: int = field(default=20, converter=to_count)
-    missing: bool = field(default=False, kw_only=True)
+    missing: bool = field(default=False, converter=to_truth, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        require(self.length <= _LONGEST, "length", self.length, f"at most {_LONGEST:,}")
 
     kind = "text"
 

@@ -19,9 +19,9 @@ from attrs import field, frozen
 
 from dpverify.data.columns import Column, is_unicode
 from dpverify.data.rows import rows_of
-from dpverify.errors import RecordsError, did_you_mean, extra, require
+from dpverify.errors import PASSING, DrawError, RecordsError, did_you_mean, extra, require
 from dpverify.numbers import whole
-from dpverify.visible import shown
+from dpverify.visible import raised, shown
 
 __all__ = ["Made", "Row", "Table"]
 
@@ -154,7 +154,7 @@ class Table:
         """Make that at each call; what is dear to make and cheap to copy, once for all."""
         make = self.make
         if callable(make):
-            return lambda: make([dict(row) for row in rows])
+            return partial(_by_function, make, rows)
         match make:
             case "dicts":
                 return lambda: [dict(row) for row in rows]
@@ -164,6 +164,19 @@ class Table:
                 return cache(partial(_FRAMES[make], self, rows))
         frame = cache(partial(_FRAMES[make], self, rows))
         return lambda: frame().copy()
+
+
+def _by_function(make: Callable[[list[Row]], Any], rows: Sequence[Mapping[str, Any]]) -> Any:
+    """What a function of the caller's makes: it has to make it of every data set."""
+    try:
+        return make([dict(row) for row in rows])
+    except (DrawError, *PASSING):
+        raise
+    except BaseException as error:  # whatever foreign code does
+        raise DrawError(
+            f"make of the table raised {raised(error)} for a data set of {len(rows)} rows. It "
+            "makes what your function takes of every data set of the table, the smallest too."
+        ) from error
 
 
 def _numpy(table: Table, rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from typing import TypeVar
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
 
 from dpverify.auditing.outputs.interpreter import restored
 from dpverify.auditing.outputs.time_limit import Late, time_left, within
 from dpverify.errors import PASSING, DrawError
 from dpverify.execution.arithmetic import foreign_arithmetic
 from dpverify.privacy import Pair
-from dpverify.visible import escaped, raised
+from dpverify.visible import escaped, raised, shown
 
-__all__ = ["OVERDUE", "alone", "display_name", "draw_error", "foreign_code"]
+__all__ = ["OVERDUE", "alone", "display_name", "draw_error", "foreign_code", "several"]
 
 _T = TypeVar("_T")
 
@@ -97,6 +101,34 @@ def alone(release: Callable[[], _T]) -> Callable[[], _T]:
                 os._exit(0)
 
     return called
+
+
+def several(answer: Any, count: int, name: str) -> list[Any]:
+    """So many outputs that were made at once, in their order.
+
+    What a frame, a mapping or a text holds is no output: its columns, keys or letters.
+
+    Parameters
+    ----------
+    answer : of foreign code
+    count : how many outputs were asked for
+    name : what a person calls who gave it
+
+    Raises
+    ------
+    DrawError
+        If it isn't so many outputs, one after the other.
+    """
+    named = isinstance(answer, str | bytes | bytearray | Mapping | AbstractSet)
+    sized = hasattr(answer, "__len__") and hasattr(answer, "__iter__")
+    array = isinstance(answer, np.ndarray) and not answer.ndim  # of one number
+    listed = sized and not named and not array and not hasattr(answer, "columns")
+    outputs = list(islice(answer, count)) if listed and len(answer) == count else []
+    if len(outputs) != count:
+        said = f"{len(answer)} outputs" if listed else shown(answer)
+        hint = "Return a list of outputs, or an array with a row for each."
+        raise DrawError(f"{name} gave {said} where {count} were asked for. {hint}")
+    return outputs
 
 
 def draw_error(

@@ -36,7 +36,8 @@ from dpverify._version import __version__
 from dpverify.auditing import finding as finding_module
 from dpverify.auditing.finding import Finding
 from dpverify.data.domain import is_sparse
-from dpverify.errors import PASSING, ConfigurationError, OutputError, require
+from dpverify.errors import PASSING, ConfigurationError, OutputError, require, require_text
+from dpverify.paths import to_path
 from dpverify.privacy import Pair
 from dpverify.visible import shown
 
@@ -57,6 +58,12 @@ class AuditJournal:
 
     path: Path | None = None
     run: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            object.__setattr__(self, "path", to_path("path", self.path))
+        if self.run is not None:
+            require_text("run", self.run)
 
     def kept(
         self,

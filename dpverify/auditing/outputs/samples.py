@@ -33,7 +33,14 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.arrays import Drawn, always_raises, joined, stacked, valued
-from dpverify.auditing.outputs.foreign import OVERDUE, alone, draw_error, foreign_code
+from dpverify.auditing.outputs.foreign import (
+    OVERDUE,
+    alone,
+    display_name,
+    draw_error,
+    foreign_code,
+    several,
+)
 from dpverify.auditing.outputs.time_limit import time_left
 from dpverify.auditing.outputs.values import Value, kept, objects, value_of
 from dpverify.data.rows import copied, copies
@@ -343,7 +350,10 @@ def _releasing(
     data = pair.neighbour if side else pair.record
     batch = getattr(mechanism, "release_many", None)
     if batch is not None:
-        return lambda: outputs.extend(map(kept, batch(copied(data), size, rng=rng)))
+        name = display_name(mechanism)
+        return lambda: outputs.extend(
+            map(kept, several(batch(copied(data), size, rng=rng), size, name))
+        )
     released = releaser(mechanism, data, size, rng)
 
     def release() -> None:

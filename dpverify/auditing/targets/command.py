@@ -42,6 +42,7 @@ from dpverify._decimals import context
 from dpverify._json import each_once
 from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError, require
+from dpverify.numbers import truth
 from dpverify.visible import escaped, raised
 
 __all__ = ["Command"]
@@ -93,10 +94,13 @@ class Command:
     many: bool = False
 
     def __post_init__(self) -> None:
-        args = shlex.split(self.args) if isinstance(self.args, str) else tuple(self.args)
-        good = bool(args) and all(isinstance(each, str) for each in args)
-        require(good, "args", self.args, 'a program and its arguments, as in ["node", "mean.js"]')
+        args = shlex.split(self.args) if isinstance(self.args, str) else self.args
+        listed = isinstance(args, Sequence) and all(isinstance(each, str) for each in args)
+        rule = 'a program and its arguments, as in ["node", "mean.js"]'
+        require(listed and bool(args), "args", self.args, rule)
         object.__setattr__(self, "args", tuple(args))
+        for name in ("seeded", "many"):
+            object.__setattr__(self, name, truth(name, getattr(self, name)))
         self._forget()
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.foreign import display_name, several
 from dpverify.auditing.outputs.samples import releaser
 from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve
@@ -79,6 +79,11 @@ class Encoded(Mechanism):
         if name.startswith("_") or name in ("mechanism", *_OF_OUTPUTS):
             raise AttributeError(name)
         if name == "release_many":
-            several: Callable[..., Sequence[Any]] = self.mechanism.release_many
-            return lambda *data, rng: list(map(self.features, several(*data, rng=rng)))
+            batch: Callable[..., Any] = self.mechanism.release_many
+
+            def released(data: Any, count: int, *, rng: Words) -> Sequence[Any]:
+                made = several(batch(data, count, rng=rng), count, self.name)
+                return list(map(self.features, made))
+
+            return released
         return getattr(self.mechanism, name)

@@ -18,8 +18,7 @@ its own randomness can't be replayed: its audit keeps its level, but a second ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.arrays import as_numbers
+from dpverify.auditing.outputs.foreign import several
 from dpverify.auditing.outputs.values import Value, kept
 from dpverify.auditing.targets.command import Command
 from dpverify.auditing.targets.interfaces import Element, Takes, interface_of
@@ -39,9 +39,9 @@ from dpverify.data.domain import Domain, is_sparse, shape_of
 from dpverify.data.rows import copied, copies
 from dpverify.data.table import Table
 from dpverify.enclosure import Real
-from dpverify.errors import DrawError, ParameterError, require, require_known
+from dpverify.errors import ParameterError, require, require_known, require_text
 from dpverify.guarantee import PrivacyCurve
-from dpverify.numbers import count
+from dpverify.numbers import count, truth
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.generators import generators
 from dpverify.sampling.words import Words
@@ -204,12 +204,7 @@ class Adapted(Mechanism):
         named = {self.generator: generator} if self.generator else {}
         second = (generator,) if self.generator == "" else ()
         answer = self.function(self._argument(data), count, *second, **named)
-        outputs: Sequence[Any] | None = _listed(answer)
-        if outputs is None or len(outputs) != count:
-            said = shown(answer) if outputs is None else f"{len(outputs)} outputs"
-            hint = "Return a list of outputs, or an array with a row for each."
-            raise DrawError(f"{self.name} gave {said} where {count} were asked for. {hint}")
-        return outputs
+        return several(answer, count, self.name)
 
     def _argument(self, data: Any) -> Any:
         """What the function is called with for one record, or for a data set."""
@@ -223,18 +218,6 @@ class Adapted(Mechanism):
             _require_numbers(data)
         numbers = [_as_element(self.element, value) for value in np.asarray(data).ravel().tolist()]
         return numbers[0] if self.takes == "number" else numbers
-
-
-def _listed(answer: Any) -> Any:
-    """The outputs of many draws in their order; None of what isn't one after the other.
-
-    What a frame, a mapping or a text holds is no output: its columns, keys or letters.
-    """
-    if isinstance(answer, np.ndarray) and answer.ndim:
-        return answer
-    named = isinstance(answer, str | bytes | bytearray | Mapping | AbstractSet)
-    sized = hasattr(answer, "__len__") and hasattr(answer, "__iter__")
-    return list(answer) if sized and not named and not hasattr(answer, "columns") else None
 
 
 def adapt(
@@ -296,8 +279,11 @@ def adapt(
         domain,
         "a Table, Integers or Reals, or a domain (dpverify.data.domain)",
     )
-    require(isinstance(many, bool | np.bool), "many", many, "True or False")
-    call = interface_of(function, many=bool(many))
+    call = interface_of(function, many=truth("many", many))
+    if name is not None:
+        require_text("name", name)
+    listed = isinstance(pairs, Sequence) and all(isinstance(pair, Pair) for pair in pairs)
+    require(listed, "pairs", shown(pairs), "a list of pairs")
     own = function.name if isinstance(function, Command) else type(function).__name__
     name = name or str(getattr(function, "__name__", own))
     kind = _declared(of, adjacency, call.takes, tabular=isinstance(domain, Table))

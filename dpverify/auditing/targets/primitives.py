@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
+from dpverify.data.domain import LARGEST
 from dpverify.enclosure import Real, rational
-from dpverify.errors import require, require_known
+from dpverify.errors import require, require_known, require_text
 from dpverify.guarantee import PrivacyCurve, is_curve
 
 __all__ = ["Declaration", "ensure_equal", "primitive", "taped"]
@@ -87,7 +88,8 @@ def primitive(*, sensitivity: Real, noise: PrivacyCurve, norm: Norm = "l1") -> C
     ... def noisy(total, rng):
     ...     return total + rng.laplace(scale=2)
     """
-    require(rational("sensitivity", sensitivity) >= 0, "sensitivity", sensitivity, "at least 0")
+    most = rational("sensitivity", sensitivity)
+    require(0 <= most <= LARGEST, "sensitivity", sensitivity, "at least 0, and at most 2**100")
     require_known("norm", norm, get_args(Norm))
     require(is_curve(noise), "noise", noise, "a privacy curve, as dpv.Laplace(scale=2)")
 
@@ -129,6 +131,7 @@ def ensure_equal(name: str, value: _T) -> _T:
     >>> ensure_equal("columns", ["age", "income"])
     ['age', 'income']
     """
+    require_text("name", name)
     if _running:
         _running[-1].fact(name, value)
     return value

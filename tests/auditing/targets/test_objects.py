@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -173,6 +173,9 @@ def test_many_draws_that_are_not_as_many() -> None:
         lambda noisy: bytes(len(noisy)),
         lambda noisy: iter(noisy),
         lambda noisy: noisy[0],
+        lambda noisy: np.array(1.0),
+        lambda noisy: np.append(noisy, 0),
+        lambda noisy: np.tile(noisy, (len(noisy) + 1, 1)),
     ],
 )
 def test_what_holds_no_draws_is_not_read_as_many(many: Callable[[Any], Any]) -> None:
@@ -180,6 +183,40 @@ def test_what_holds_no_draws_is_not_read_as_many(many: Callable[[Any], Any]) -> 
     report = audited(lambda data, n, rng: many(batch(data, n, rng)), many=True)
     assert report.verdict == "inconclusive"
     assert "Return a list of outputs" in str(report)
+    words: Any = {"epsilon": None, "adjacency": None, "features": lambda output: output}
+    for features in (None, words["features"]):
+        report = audited(Batches(many), **words | {"features": features})
+        assert report.verdict == "inconclusive"
+        assert "Return a list of outputs" in str(report)
+
+
+class Batches:
+    """Makes several outputs at once, in its own way."""
+
+    adjacency = Rows()
+
+    def __init__(self, many: Callable[[Any], Any]) -> None:
+        self.many = many
+
+    def privacy(self) -> dpv.ApproxDP:
+        return dpv.ApproxDP(epsilon=1)
+
+    def release(self, data: Any, *, rng: Any) -> float:
+        return float(len(data))
+
+    def release_many(self, data: Any, n: int, *, rng: Any) -> Any:
+        return self.many(batch(data, n, np.random.default_rng()))
+
+
+class Longer(list[Any]):
+    """Says that it is as long as it was, and never ends."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(int, 1)
+
+
+def test_so_many_draws_as_are_asked_for_are_taken() -> None:
+    assert audited(lambda data, n, rng: Longer(batch(data, n, rng)), many=True).failed == ()
 
 
 @pytest.mark.parametrize("many", [lambda x: pd.Series(x, x), tuple, pl.Series, pd.Index])
