@@ -19,7 +19,7 @@ from attrs import evolve
 
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.arrays import valued, whole
-from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.foreign import LateError, display_name
 from dpverify.auditing.outputs.leaves import MOST
 from dpverify.auditing.outputs.memory import constant, remembers, shares_noise
 from dpverify.auditing.outputs.samples import AlwaysRaisedError, sample_pair
@@ -53,6 +53,16 @@ def pace(
     return 0.0
 
 
+def _told(error: DrawError) -> frozenset[str]:
+    """What a pair's releases raised; of several things, more draws may tell more."""
+    match error:
+        case AlwaysRaisedError():
+            return error.raised
+        case LateError():  # each more takes as long again
+            return frozenset({"late"})
+    return frozenset({"", "otherwise"})
+
+
 def first_releases(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
@@ -65,7 +75,7 @@ def first_releases(
     -------
     unfit : by the names of pairs that can't be drawn from, why
     remembers : why draws aren't independent, if they aren't
-    silent : whether every release raised the same
+    silent : whether every release raised the same, or the first of every pair was late
     whole : whether all outputs are whole numbers
     notes, leaks : what is done beside the outputs; leaks are what depends on the data there
     declared : what the code says of itself
@@ -82,7 +92,7 @@ def first_releases(
                 sides = sample(draws=_RAISED)
         except DrawError as error:
             unfit[pair.name] = str(error)
-            raised |= error.raised if isinstance(error, AlwaysRaisedError) else {"", "otherwise"}
+            raised |= _told(error)
             continue
         all_whole = all_whole and all(whole(side) for side in sides)
         large = large or any(output.cut for side in sides for output in side if valued(side))

@@ -177,6 +177,21 @@ def test_what_raises_at_most_data_sets_is_audited(fits: Callable[[float], bool])
     assert audit(picky, draws=200, **SEARCHED).verdict == "violation"
 
 
+def test_what_is_always_late_is_not_waited_for_long() -> None:
+    begun = 0
+
+    def release(data: Any, rng: Any) -> float:
+        nonlocal begun
+        begun += 1
+        time.sleep(100)
+        return 0.0
+
+    report = audit(release, **CLAIM | {"draws": 200, "workers": 1, "time_limit": 0.05})
+    assert begun <= 2
+    assert report.verdict == "inconclusive"
+    assert "longer than 0.05 s" in report.failed[0]
+
+
 def test_what_is_always_raised_in_other_words_is_an_output() -> None:
     def tells(data: Any, rng: Any) -> float:
         raise ValueError(f"{data[0] > 0}")

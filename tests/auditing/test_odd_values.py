@@ -190,9 +190,9 @@ CALLS: list[tuple[Callable[..., Any], Callable[..., Any], set[str]]] = [
     (tried, audit_auditor, set()),
     (marked, dpv.primitive, set()),
     (
-        lambda **words: dpv.ensure_equal(**{"name": "n", "value": 3} | words),
+        lambda name: dpv.ensure_equal(name, 3),
         dpv.ensure_equal,
-        set(),
+        {"value"},
     ),
     (lambda **words: dpv.Command(**{"args": ["program"]} | words), dpv.Command, set()),
     (AuditJournal, AuditJournal, set()),

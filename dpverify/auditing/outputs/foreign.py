@@ -18,7 +18,7 @@ from dpverify.execution.arithmetic import foreign_arithmetic
 from dpverify.privacy import Pair
 from dpverify.visible import escaped, raised, shown
 
-__all__ = ["OVERDUE", "alone", "display_name", "draw_error", "foreign_code", "several"]
+__all__ = ["OVERDUE", "LateError", "alone", "display_name", "draw_error", "foreign_code", "several"]
 
 _T = TypeVar("_T")
 
@@ -29,6 +29,10 @@ def display_name(mechanism: object) -> str:
     """What a person calls the mechanism: its name, else a function's own, else its class's."""
     own = getattr(mechanism, "__name__", type(mechanism).__name__)
     return escaped(str(getattr(mechanism, "name", own)))
+
+
+class LateError(DrawError):
+    """A mechanism of which a release took longer than its time limit."""
 
 
 def foreign_code(
@@ -60,7 +64,7 @@ def foreign_code(
     except Late:
         late = f"took longer than {time_limit:g} s for one release"
         reason = late if time_left() > 0 else OVERDUE
-        raise draw_error(mechanism, pair, reason, side) from None
+        raise LateError(str(draw_error(mechanism, pair, reason, side))) from None
     except (passed, *PASSING):
         raise
     except BaseException as error:
