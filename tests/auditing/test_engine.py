@@ -301,7 +301,7 @@ def test_a_pair_that_shows_nothing_beyond_the_claim_is_not_shrunk(
 
     monkeypatch.setattr(search, "shrunk", noted)
     for scale, times in ((2, 0), (0.1, 1)):
-        Called(scale).audited(kinds=["black-box"], draws=500)
+        Called(scale).audited(kinds=["black-box"], draws=2000)
         assert len(shrunk) == times
 
 
