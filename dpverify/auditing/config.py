@@ -66,9 +66,11 @@ class AuditConfig:
     def __attrs_post_init__(self) -> None:
         require(self.draws <= _MOST_DRAWS, "draws", self.draws, f"at most {_MOST_DRAWS:,}")
         require(self.seed >= 0, "seed", self.seed, "at least 0")
-        processes = 1 <= self.workers <= _MOST_WORKERS or self.workers == -1
-        rule = f"a number of processes, at most {_MOST_WORKERS:,}, or -1 for one on each core"
+        processes = self.workers >= 1 or self.workers == -1
+        rule = "a number of processes, or -1 for one on each core"
         require(processes, "workers", self.workers, rule)
+        most = f"at most {_MOST_WORKERS:,}"
+        require(self.workers <= _MOST_WORKERS, "workers", self.workers, most)
         truth = self.brief is None or isinstance(self.brief, bool)
         require(truth, "brief", self.brief, "True, False or None")
 
