@@ -56,6 +56,7 @@ from dpverify.accounting.losses.base import (
     PrivacyLoss,
     TailedLoss,
     escaping,
+    exact_most_lost,
     sum_string,
 )
 from dpverify.data.adjacency import Adjacency
@@ -167,8 +168,11 @@ class Composed(PrivacyCurve):
 
         Relative width 1e-12 or better except between two sums, or by doubles for samples; there it
         is about c·ε·1e-9 with −c the slope of ln δ, and wider where hundreds of different losses
-        are added up.
+        are added up. What no ε takes away exactly, from the largest loss on, if that is rational.
         """
+        most = exact_most_lost(self._losses)
+        if most is not None and epsilon >= most:
+            return Enclosure.of_exact(escaping(self._losses))
         closed = closed_form(self._losses)
         if closed is not None:
             return closed.delta_at(epsilon)
@@ -192,8 +196,12 @@ class Composed(PrivacyCurve):
     def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses ε(δ).
 
-        Infinite below P[L = ∞], and at it where no finite bound on the loss exists.
+        Infinite below P[L = ∞], and at it where no finite bound on the loss exists; exact at it
+        where the largest finite loss is rational.
         """
+        most = exact_most_lost(self._losses)
+        if most is not None and delta == escaping(self._losses):
+            return Enclosure.of_exact(most)
         closed = closed_form(self._losses)
         if closed is not None and (delta or not isinstance(closed, Gaussian | NormalRows)):
             return closed.epsilon_at(delta)

@@ -32,8 +32,7 @@ from flint import arb
 from dpverify._decimals import context
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.accounting.losses.base import PrivacyLoss, escaping
-from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
-from dpverify.accounting.losses.discrete import DiscreteLaplaceLoss, ResponseLoss, StaircaseLoss
+from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.notions.zcdp import ZCDP, rho_of_pure
 from dpverify.accounting.solve import largest_argument
@@ -338,15 +337,8 @@ FILTERS: Mapping[str, type[Filter]] = {
 
 def _worst(loss: PrivacyLoss) -> Fraction | None:
     """The largest finite loss in both orders, or a little more; None where there is none."""
-    match loss:
-        case LaplaceLoss(shift=shift):
-            return shift
-        case ResponseLoss(step=Fraction() as step):
-            return step
-        case StaircaseLoss(epsilon=epsilon) | BoundedRangeLoss(epsilon=epsilon):
-            return epsilon
-        case DiscreteLaplaceLoss(scale=scale, sensitivity=size):
-            return size / scale
+    if loss.exact_max_loss is not None:
+        return loss.exact_max_loss
     worst = Fraction(0)
     for side in (loss, loss.reverse()):
         if side.max_loss() is None:

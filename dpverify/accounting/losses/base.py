@@ -43,6 +43,7 @@ __all__ = [
     "TransformedLoss",
     "Transforms",
     "escaping",
+    "exact_most_lost",
     "half_inverse",
     "log_moment",
     "most_lost",
@@ -191,6 +192,11 @@ class PrivacyLoss:
 
     def max_loss(self) -> arb | None:
         """The largest finite loss, at the current precision; None where there is none."""
+        return None if self.exact_max_loss is None else to_arb(self.exact_max_loss)
+
+    @property
+    def exact_max_loss(self) -> Fraction | None:
+        """The same of a law that is its own reverse, where it is known as a rational number."""
         return None
 
     def reverse(self) -> PrivacyLoss:
@@ -333,6 +339,15 @@ def most_lost(losses: Losses) -> arb | None:
             return None
         total += count * most
     return total
+
+
+def exact_most_lost(losses: Losses) -> Fraction | None:
+    """The same where all losses have an `exact_max_loss`."""
+    largest = [loss.exact_max_loss for loss, _ in losses]
+    known = [most for most in largest if most is not None]
+    if len(known) < len(largest):
+        return None
+    return sum((count * most for (_, count), most in zip(losses, known, strict=True)), Fraction(0))
 
 
 @lru_cache(maxsize=64)  # a search asks for it at each ε

@@ -114,9 +114,10 @@ class LaplaceLoss(TransformedLoss, TailedLoss):
     def __str__(self) -> str:
         return f"Laplace(scale={number_string(1 / self.shift)})"
 
-    def max_loss(self) -> arb:
+    @property
+    def exact_max_loss(self) -> Fraction:
         """The shift."""
-        return to_arb(self.shift)
+        return self.shift
 
     def transform(self, points: Sequence[acb]) -> list[acb]:
         """Formula of the module's docstring."""
@@ -195,9 +196,10 @@ class BoundedRangeLoss(TransformedLoss, TailedLoss):
     def __str__(self) -> str:
         return f"BoundedRange(epsilon={number_string(self.epsilon)})"
 
-    def max_loss(self) -> arb:
+    @property
+    def exact_max_loss(self) -> Fraction:
         """The range."""
-        return to_arb(self.epsilon)
+        return self.epsilon
 
     def transform(self, points: Sequence[acb]) -> list[acb]:
         """Formula of the module's docstring."""

@@ -251,6 +251,11 @@ class ResponseLoss(AtomicLoss):
         """The step."""
         return step_ball(self.step)
 
+    @property
+    def exact_max_loss(self) -> Fraction | None:
+        """The step, of nats."""
+        return self.step if isinstance(self.step, Fraction) else None
+
     def transform(self, points: Sequence[acb]) -> list[acb]:
         """One exponential a point: the atoms are symmetric."""
         (up, step), (down, _), *zero = self.atoms()
@@ -299,6 +304,24 @@ class DiscreteLaplaceLoss(AtomicLoss):
         """Every second multiple of 1/b."""
         return Support(base=((1 / self.scale, -self.sensitivity),), spacings=(2 / self.scale,))
 
+    @property
+    def exact_max_loss(self) -> Fraction:
+        """Of all outputs on one side."""
+        return self.sensitivity / self.scale
+
+    def transform(self, points: Sequence[acb]) -> list[acb]:
+        """The inner atoms are a geometric series of ratio v = qe^(−2s/b)."""
+        step, size = to_arb(1 / self.scale), self.sensitivity
+        q = (-step).exp()
+        found = []
+        for s in points:
+            turn = (s * step).exp()
+            up, down = turn**size, turn**-size
+            v = q / turn**2
+            inner = (1 - q) * up * v * _geometric(v, size - 1)
+            found.append((up + q**size * down + inner) / (1 + q))
+        return found
+
     def atoms(self) -> list[tuple[arb, arb]]:
         """One for each output between the two numbers, and one for all on either side."""
         step, size = to_arb(1 / self.scale), self.sensitivity
@@ -332,6 +355,11 @@ class StaircaseLoss(AtomicLoss):
             return Support(base=((self.epsilon, -1),), spacings=(2 * self.epsilon,))
         return Support(base=(), spacings=(self.epsilon,))
 
+    @property
+    def exact_max_loss(self) -> Fraction:
+        """The step."""
+        return self.epsilon
+
     def up(self) -> arb:
         """P[L = ε₀], at the current precision: δ(0)/(1 − e^(−ε₀))."""
         fall, high = to_arb(-self.epsilon).exp(), to_arb(self.gamma)
@@ -344,6 +372,16 @@ class StaircaseLoss(AtomicLoss):
         down = up * (-step).exp()
         found = [(up, step), (down, -step)]
         return found if self.gamma == Fraction(1, 2) else [*found, (1 - up - down, arb(0))]
+
+
+def _geometric(ratio: acb, count: int) -> acb:
+    """1 + v + … + v^(n − 1), by halves: nothing is divided by a 1 − v near 0."""
+    total, last = acb(0), acb(1)  # of the terms so far, and the power after them
+    for digit in f"{count:b}":
+        total, last = total * (1 + last), last * last
+        if digit == "1":
+            total, last = total + last, last * ratio
+    return total
 
 
 def _twice(step: Step) -> Step:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dpverify.accounting.composition._direction import Direction, direction_of
 from dpverify.accounting.composition.curve import Composed, _reversed
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.discrete_laplace import DiscreteLaplace
 from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
@@ -23,6 +24,8 @@ from dpverify.accounting.curves.randomized_response import (
 )
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal
+from dpverify.accounting.curves.selection import exponential_mechanism, sparse_vector
+from dpverify.accounting.curves.staircase import Staircase
 from dpverify.accounting.losses.base import Log, PrivacyLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
@@ -216,6 +219,33 @@ def test_pure_privacy_adds_up() -> None:
     assert F(1) + 2 * F(math.sqrt(2)) in one.epsilon_at(0)
     assert one.epsilon_at(0).width < 1e-15
     assert one.delta_at(4).upper == 0
+
+
+PURE = [
+    ApproxDP(epsilon=Fraction(1, 3)),
+    ApproxDP(epsilon=Fraction(1, 3), delta=Fraction(1, 10**9)),
+    DiscreteLaplace(scale=3),
+    DiscreteLaplace(scale=21, sensitivity=7),
+    Laplace(scale=3),
+    Staircase(epsilon=Fraction(1, 3), gamma=Fraction(1, 4)),
+    exponential_mechanism(scale=6),
+    sparse_vector(scale=24, threshold_scale=6, cutoff=2),
+]
+
+
+@pytest.mark.parametrize("other", [None, *PURE], ids=str)
+@pytest.mark.parametrize("curve", PURE, ids=str)
+def test_from_the_largest_loss_on_delta_is_exactly_what_no_epsilon_takes_away(
+    curve: PrivacyCurve, other: PrivacyCurve | None
+) -> None:
+    total = 3 * curve if other is None else 3 * curve + other
+    most = sum((n * Fraction(loss.exact_max_loss or 0) for loss, n in total.losses()), Fraction(0))
+    left = 1 - math.prod((1 - loss.infinity_mass) ** n for loss, n in total.losses())
+    assert most.denominator in {1, 2, 3, 6, 12}
+    for epsilon in (most, 2 * most):
+        assert total.delta_at(epsilon) == Enclosure.of_exact(left)
+    assert total.epsilon_at(left) == Enclosure.of_exact(most)
+    assert total.delta_at(most * (1 - Fraction(1, 2**20))).lower >= float(left)
 
 
 def test_no_loss_at_all() -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting.composition._lattice import common_unit
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.losses.base import Log, PrivacyLoss, TransformedLoss, step_ball
 from dpverify.accounting.losses.continuous import (
     BoundedRangeLoss,
@@ -132,6 +133,28 @@ def test_the_transform_of_normal_rows() -> None:
     with ctx.workprec(120):
         found = complex(NormalRowsLoss(rows=1, gammas=(gamma,)).transform([acb(0.5, 1.25)])[0])
     assert abs(found - complex(integral)) < 1e-12
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 97, 1000])
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(97), Fraction(10**6)])
+def test_the_transform_of_discrete_laplace_noise_is_the_sum_over_its_atoms(
+    scale: Fraction, size: int
+) -> None:
+    law = DiscreteLaplaceLoss(scale=scale, sensitivity=size)
+    points = [acb(-2.5, 1), acb(-0.5), acb(-0.5, 3e4), acb(0), acb(0.25, 1e-3), acb(7, 20)]
+    with ctx.workprec(256):
+        found, summed = law.transform(points), AtomicLoss.transform(law, points)
+        for value, total in zip(found, summed, strict=True):
+            assert value.overlaps(total)
+            assert value.rel_accuracy_bits() > 128
+
+
+def test_a_large_move_with_discrete_laplace_noise_is_no_sum_at_every_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(AtomicLoss, "transform", None)
+    law = DiscreteLaplaceLoss(scale=Fraction(97), sensitivity=97)
+    assert 0.73 < Composed(losses=((law, 10),)).delta_at(1).upper < 0.74
 
 
 def test_outputs_of_equal_ratio_are_merged() -> None:
