@@ -194,6 +194,7 @@ DISTRIBUTIONS: Mapping[str, NoiseDistribution] = {
         noise=("keep", "the probability of the true answer, the others being equally likely"),
         curve=lambda values: RandomizedResponse.of_values(**values),
         calibrate=_keep,
+        weakens=True,
     ),
     **NAMED,
 }

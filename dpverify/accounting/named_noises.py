@@ -81,6 +81,10 @@ def _step(values: Values, epsilon: Fraction, delta: Fraction, times: int) -> Fra
     if delta == 0:
         return epsilon / times
     gamma = values["gamma"]
+    if gamma == 0:  # the density is at most 1/2 near 0, however steep the steps are
+        most = 1 - Fraction(1, 2**times)
+        rule = f"below {short_string(most)}, which no step reaches where gamma=0"
+        require(delta < most, "delta", short_string(delta), rule)
     return _largest(lambda step: Staircase(epsilon=step, gamma=gamma), epsilon, delta, times)
 
 
@@ -196,6 +200,7 @@ NAMED: Mapping[str, NoiseDistribution] = {
         noise=("step", "the logarithm of a step down, epsilon of the noise"),
         curve=lambda values: Staircase(epsilon=values["step"], gamma=values["gamma"]),
         calibrate=_step,
+        weakens=True,
     ),
     "truncated-laplace": NoiseDistribution(
         kind=TruncatedLaplace,

@@ -39,6 +39,7 @@ class NoiseDistribution:
     curve : exact curve for parameters and noise
     calibrate : the noise for (parameters, ε, δ) of so many releases together: an enclosure, or an
         exact number that is safe
+    weakens : whether the noise is the less, the larger its parameter
     """
 
     kind: Callable[..., PrivacyCurve]
@@ -48,6 +49,7 @@ class NoiseDistribution:
     noise: tuple[str, str]
     curve: Callable[[Values], PrivacyCurve]
     calibrate: Callable[[Values, Fraction, Fraction, int], Enclosure | Fraction]
+    weakens: bool = False
 
     @property
     def name(self) -> str:
@@ -72,26 +74,19 @@ class NoiseDistribution:
             require(self.kind is Gaussian, "rate", rate, f"1 for {self.name}", hint)
             return self._least_of_samples(values, target, releases, share)
 
-        def advantage(noise: Enclosure | Fraction) -> float:
-            curve = self.curve(self.with_noise(values, noise))
-            return (curve if releases == 1 else releases * curve).delta_at(0).upper
+        def size(noise: Enclosure | Fraction) -> float:
+            safe = float(self.with_noise(values, noise)[self.noise[0]])
+            return -safe if self.weakens else safe
 
-        return target.least(
-            lambda eps, delta: self.calibrate(values, eps, delta, releases), advantage
-        )
+        return target.least(lambda eps, delta: self.calibrate(values, eps, delta, releases), size)
 
     def _least_of_samples(
         self, values: Values, target: Target, releases: int, share: Fraction
     ) -> Fraction:
         size = values["sensitivity"]
-
-        def advantage(sigma: Fraction) -> float:
-            step = self.curve(self.with_noise(values, sigma)).poisson_sampled(rate=share)
-            return (releases * step).delta_at(0).upper
-
         return target.least(
             lambda eps, delta: _sigma_of_samples(size, eps, delta, releases, share),
-            advantage,
+            float,
             accuracy=_SAMPLES_ACCURACY,
         )
 

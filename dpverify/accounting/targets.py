@@ -13,6 +13,7 @@ where its slope is 1, so that on this side thresholds below 0 aren't needed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
@@ -22,6 +23,7 @@ from attrs import field, frozen
 from attrs.converters import optional
 from flint import ctx
 
+from dpverify.accounting.solve import lowest
 from dpverify.enclosure import rational_of, short_string, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.numbers import to_rational
@@ -64,6 +66,7 @@ def check_delta(delta: Fraction, *, least: Fraction = LEAST_DELTA) -> None:
 _Noise = TypeVar("_Noise")
 _PRECISION = 256
 _SLACK = Fraction(1, 2**40)  # thresholds beside the proven one stay within the target too
+_PLACES = 32  # where noise of some kinds reaches the target at some thresholds only
 _KINDS = (("epsilon",), ("advantage",), ("success",), ("tpr", "fpr"))
 
 
@@ -114,13 +117,13 @@ class Target:
             require(most < self.success < 1, "success", self.success, rule)
             with ctx.workprec(_PRECISION):
                 epsilon = rational_of((to_arb(most) / to_arb(1 - most)).log().lower())
-            return max(epsilon, Fraction(0)), (self.success - most) / (1 - most)
+            return max(epsilon, Fraction(0)), (_within(self.success, most) - most) / (1 - most)
         return None
 
     def least(
         self,
         noise_for: Callable[[Fraction, Fraction], _Noise],
-        advantage: Callable[[_Noise], float],
+        size: Callable[[_Noise], float],
         *,
         accuracy: float = 1e-8,
     ) -> _Noise:
@@ -129,7 +132,7 @@ class Target:
         Parameters
         ----------
         noise_for : the least noise for a point (ε, δ), which proves that it keeps to it
-        advantage : what some noise leaves; the less noise, the more
+        size : of some noise
         accuracy : relative, of the search among points, in which the noise is flat where it is best
         """
         point = self.point()
@@ -146,18 +149,33 @@ class Target:
                 )
             return noise_for(threshold, delta)
 
+        def height(threshold: float) -> float:
+            try:
+                return size(at(Fraction(threshold)))
+            except ParameterError:  # noise of this kind doesn't reach every point
+                return math.inf
+
         from scipy import optimize  # takes its time, and only noise of two numbers needs it
 
-        best = optimize.minimize_scalar(
-            lambda threshold: -advantage(at(Fraction(threshold))),
-            bounds=(0.0, float(end) * (1 - 2.0**-30)),
-            method="bounded",
-            options={"xatol": accuracy * float(end)},
-        )
-        found = [at(Fraction(float(best.x)))]
+        last, width = float(end) * (1 - 2.0**-30), accuracy * float(end)
+        try:
+            best = optimize.minimize_scalar(
+                lambda threshold: size(at(Fraction(threshold))),
+                bounds=(0.0, last),
+                method="bounded",
+                options={"xatol": width},
+            ).x
+        except ParameterError:
+            near = min((last * place / _PLACES for place in range(_PLACES + 1)), key=height)
+            if math.isinf(height(near)):
+                raise
+            reach = last / _PLACES
+            best = lowest(height, max(near - reach, 0.0), min(near + reach, last), width=width)
+            best = min(best, near, key=height)
+        found = [at(Fraction(float(best)))]
         with suppress(ParameterError):  # noise of this kind may have no largest loss
             found.append(noise_for(end, Fraction(0)))
-        return max(found, key=advantage)
+        return min(found, key=size)
 
     def _rates(self) -> tuple[Fraction, Fraction]:
         """The rates t and f, or those of the same target turned round."""
@@ -168,5 +186,10 @@ class Target:
         require(
             rate < share < 1, "tpr", share, f"above fpr={rate}, which guessing has, and below 1"
         )
-        share = max(share * (1 - _SLACK), (share + rate) / 2)
+        share = _within(share, rate)
         return (share, rate) if share + rate <= 1 else (1 - rate, 1 - share)
+
+
+def _within(share: Fraction, least: Fraction) -> Fraction:
+    """Next below a share above `least`, so that what is proven of it in doubles is below it too."""
+    return max(share * (1 - _SLACK), (share + least) / 2)

@@ -244,18 +244,23 @@ def keep_probability(epsilon: Fraction, *, positions: int = 1, values: int = 2) 
         If a value is outside its domain, or no such k is at least 1/values: ε is then below the
         resolution of the coins.
     """
+    return _coin(_pure_parts(epsilon, positions, values), values)
+
+
+def _pure_parts(epsilon: Fraction, positions: int, values: int) -> int:
+    """The largest n, which may be below 2⁶⁴/values."""
     eps = rational("epsilon", epsilon)
     require(eps >= 0, "epsilon", epsilon, "at least 0")
     require(positions >= 1, "positions", positions, "at least 1")
     require(values >= 2, "values", values, "at least 2")
     if eps == 0:
-        return _coin(COIN // values, values)
+        return COIN // values
 
     def parts() -> arb:  # digits so near 1 that they would stay open are cut off
         kept = 1 / (1 + (values - 1) * (-to_arb(eps) / positions).exp())
         return kept.min(to_arb(MAX_KEEP)) * COIN
 
-    return _coin(floor_of(parts), values)
+    return floor_of(parts)
 
 
 def keep_probability_curve(
@@ -271,19 +276,19 @@ def keep_probability_curve(
     By bisection, since δ(ε) rises with k; the proof is the upper end of `delta_at`. All coordinates
     differ, or each with the probability `differ` by revealed public randomness: then few do, and a
     single one may lose more than ε. k is at most `MAX_KEEP`. See `keep_probability` for what is
-    refused.
+    refused, unless the least coin above 1/values has δ(ε) ≤ delta.
     """
     target = rational("delta", delta)
     require(0 <= target < 1, "delta", delta, "in [0, 1)")
-    pure = keep_probability(epsilon, positions=positions, values=values)
+    pure = _pure_parts(epsilon, positions, values)
     if target == 0:
-        return pure
+        return _coin(pure, values)
     return _bisected(pure, rational("epsilon", epsilon), target, positions, values, differ)
 
 
 @lru_cache(maxsize=64)  # the same for every seed of a projection
 def _bisected(
-    pure: Fraction,
+    pure: int,
     epsilon: Fraction,
     delta: Fraction,
     positions: int,
@@ -296,7 +301,9 @@ def _bisected(
         curve = MixedResponse(keep=keep, other=other, positions=positions, differ=differ)
         return Fraction(curve.delta_at(epsilon).upper) <= delta
 
-    return Fraction(bisected(int(pure * COIN), int(MAX_KEEP * COIN) + 1, holds), COIN)
+    fair = -(-COIN // values)
+    least = fair if pure < fair and holds(fair) else int(_coin(pure, values) * COIN)
+    return Fraction(bisected(least, int(MAX_KEEP * COIN) + 1, holds), COIN)
 
 
 def max_differing(positions: int, differ: Fraction | Enclosure, delta: Fraction) -> int:

@@ -151,8 +151,9 @@ def bound_of_truncated_laplace(
     scale, sensitivity : of the noise and the query
     """
     rule = f"at least sensitivity/scale = {short_string(sensitivity / scale)}"
-    require(epsilon >= sensitivity / scale, "epsilon", epsilon, rule)
-    require(0 < delta < Fraction(1, 2), "delta", delta, "in (0, 1/2): this noise is bounded")
+    require(epsilon >= sensitivity / scale, "epsilon", short_string(epsilon), rule)
+    rule = "in (0, 1/2): this noise is bounded"
+    require(0 < delta < Fraction(1, 2), "delta", short_string(delta), rule)
 
     def value() -> arb:
         return to_arb(scale) * (to_arb(sensitivity / scale).expm1() / to_arb(2 * delta)).log1p()

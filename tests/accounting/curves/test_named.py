@@ -567,6 +567,14 @@ def test_ten_releases_reach_a_target_together(name: str) -> None:
         (lambda: dpv.curves.matrix_mechanism([[1]], scale=1, replaced=True), "of one column"),
         (lambda: dpv.calibrate(dpv.curves.laplace_threshold, epsilon=1), "scale=missing"),
         (
+            lambda: dpv.calibrate(dpv.curves.Staircase, gamma=0, epsilon=1, delta="0.8"),
+            "delta=0.8 must be below 0.5, which",
+        ),
+        (
+            lambda: dpv.calibrate(dpv.curves.Staircase, gamma=0, epsilon=1, delta="0.8", times=2),
+            "delta=0.8 must be below 0.75, which",
+        ),
+        (
             lambda: dpv.calibrate(
                 dpv.curves.TruncatedLaplace, epsilon=1, delta="1e-6", scale=1, times=2
             ),

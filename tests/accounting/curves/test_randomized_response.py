@@ -184,9 +184,10 @@ def test_pure_coin_is_the_largest(epsilon: Fraction, positions: int, values: int
     assert total(keep) <= number(epsilon) < total(keep + Fraction(1, 2**64))
 
 
-@pytest.mark.parametrize(("positions", "values"), [(1, 2), (3, 2), (4, 5)])
-def test_coin_of_a_curve_is_the_largest(positions: int, values: int) -> None:
-    epsilon, delta = Fraction(3, 2), Fraction(1, 50)
+@pytest.mark.parametrize("epsilon", [Fraction(3, 2), Fraction(1, 10**30), Fraction(0)])
+@pytest.mark.parametrize(("positions", "values"), [(1, 2), (3, 2), (4, 5), (2, 100)])
+def test_coin_of_a_curve_is_the_largest(positions: int, values: int, epsilon: Fraction) -> None:
+    delta = Fraction(1, 50)
     keep = keep_probability_curve(epsilon, delta, positions=positions, values=values)
 
     def truth(parts: int) -> Any:
