@@ -159,12 +159,13 @@ class Target:
 
         last, width = float(end) * (1 - 2.0**-30), accuracy * float(end)
         try:
-            best = optimize.minimize_scalar(
+            found = optimize.minimize_scalar(
                 lambda threshold: size(at(Fraction(threshold))),
                 bounds=(0.0, last),
                 method="bounded",
                 options={"xatol": width},
-            ).x
+            )
+            best = float(found.x)
         except ParameterError:
             near = min((last * place / _PLACES for place in range(_PLACES + 1)), key=height)
             if math.isinf(height(near)):
@@ -172,10 +173,10 @@ class Target:
             reach = last / _PLACES
             best = lowest(height, max(near - reach, 0.0), min(near + reach, last), width=width)
             best = min(best, near, key=height)
-        found = [at(Fraction(float(best)))]
+        noises = [at(Fraction(best))]
         with suppress(ParameterError):  # noise of this kind may have no largest loss
-            found.append(noise_for(end, Fraction(0)))
-        return min(found, key=size)
+            noises.append(noise_for(end, Fraction(0)))
+        return min(noises, key=size)
 
     def _rates(self) -> tuple[Fraction, Fraction]:
         """The rates t and f, or those of the same target turned round."""

@@ -170,8 +170,8 @@ class Composed(PrivacyCurve):
         is about c·ε·1e-9 with −c the slope of ln δ, and wider where hundreds of different losses
         are added up. What no ε takes away exactly, from the largest loss on, if that is rational.
         """
-        most = exact_most_lost(self._losses)
-        if most is not None and epsilon >= most:
+        end = exact_most_lost(self._losses)
+        if end is not None and epsilon >= end:
             return Enclosure.of_exact(escaping(self._losses))
         closed = closed_form(self._losses)
         if closed is not None:
@@ -199,9 +199,9 @@ class Composed(PrivacyCurve):
         Infinite below P[L = ∞], and at it where no finite bound on the loss exists; exact at it
         where the largest finite loss is rational.
         """
-        most = exact_most_lost(self._losses)
-        if most is not None and delta == escaping(self._losses):
-            return Enclosure.of_exact(most)
+        end = exact_most_lost(self._losses)
+        if end is not None and delta == escaping(self._losses):
+            return Enclosure.of_exact(end)
         closed = closed_form(self._losses)
         if closed is not None and (delta or not isinstance(closed, Gaussian | NormalRows)):
             return closed.epsilon_at(delta)

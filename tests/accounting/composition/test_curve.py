@@ -240,7 +240,7 @@ def test_from_the_largest_loss_on_delta_is_exactly_what_no_epsilon_takes_away(
 ) -> None:
     total = 3 * curve if other is None else 3 * curve + other
     most = sum((n * Fraction(loss.exact_max_loss or 0) for loss, n in total.losses()), Fraction(0))
-    left = 1 - math.prod((1 - loss.infinity_mass) ** n for loss, n in total.losses())
+    left = 1 - Fraction(math.prod((1 - loss.infinity_mass) ** n for loss, n in total.losses()))
     assert most.denominator in {1, 2, 3, 6, 12}
     for epsilon in (most, 2 * most):
         assert total.delta_at(epsilon) == Enclosure.of_exact(left)
