@@ -42,6 +42,9 @@ __all__ = [
 ]
 
 
+_MOST_SHOWN = 200  # characters of a value
+
+
 class Interruption(BaseException):
     """What stops foreign code from outside: a time limit, say. `except Exception` lets it pass."""
 
@@ -204,13 +207,16 @@ def place(path: Iterable[str | int]) -> str:
 def _text(value: object) -> str:
     """As a user would write it, on one line; else what it is.
 
-    A fraction is written as its decimal, where that has at most 28 digits.
+    A fraction is written as its decimal, where that has at most 28 digits; of what is long, the
+    beginning.
     """
     if isinstance(value, Fraction) and value.denominator > 1:
         decimal = context(28).divide(Decimal(value.numerator), Decimal(value.denominator))
         value = decimal if decimal == value else value
     try:
         text = str(value)
+        if len(text) > _MOST_SHOWN:
+            text = f"{text[:_MOST_SHOWN]}… ({len(text):,} characters)"
         return f"a {type(value).__name__}" if "\n" in text else text
     except PASSING:
         raise

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal
 
 import click
@@ -160,8 +161,8 @@ def compose(
     if wanted:
         risks(target.with_answer(together))
         return
-    alone = {(each.text, each.count): target.of(each.curve) for each in written}
-    parts = [alone[each.text, each.count] for each in written]
+    alone = cache(target.of)  # a year of releases has the same ones again and again
+    parts = [alone(each.curve) for each in written]
     added = target.added(written)
     if as_json:
         emit_json(
@@ -295,10 +296,9 @@ class _Target:
         """
         many = sum(each.count for each in releases)
         if self.given == "epsilon":
-            shares = [self.value / many] * len(releases)
-            least = [
-                each.what.curve.delta_at(eps) for each, eps in zip(releases, shares, strict=True)
-            ]
+            share = self.value / many
+            delta = cache(lambda curve: curve.delta_at(share))
+            least = [delta(each.what.curve) for each in releases]
         else:
             certain = [infinity_mass(each.what.curve) for each in releases]
             left = self.value - sum(
@@ -307,9 +307,9 @@ class _Target:
             )
             if left < 0:
                 return None
+            epsilon = cache(lambda curve, mass: curve.epsilon_at(mass + left / many))
             least = [
-                each.what.curve.epsilon_at(mass + left / many)
-                for each, mass in zip(releases, certain, strict=True)
+                epsilon(each.what.curve, mass) for each, mass in zip(releases, certain, strict=True)
             ]
         ends = [
             sum(

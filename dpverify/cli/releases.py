@@ -290,11 +290,14 @@ def _read_text(text: str) -> Written:
 
 
 def _written(count: str, name: str, parameters: Sequence[str]) -> Written:
-    return Written(
+    release = Written(
         text=" ".join([name, *parameters]),
         what=named(name, key_values(parameters)),
         count=to_count("count", exact_number("count", count)),
     )
+    if release.what.guarantee is None:
+        release.curve.losses()  # what doesn't compose is refused where it stands
+    return release
 
 
 def _read_certificate(path: Path) -> Written:
@@ -360,6 +363,9 @@ def _read_toml(path: Path) -> Iterator[Written]:
             _check_columns(list(release))
             cells = dict(release)
             parameters = cells.pop("parameters", {})
+            for key, value in cells.items():
+                if isinstance(value, list | dict):
+                    raise ConfigurationError(f"{key} must be text, a number or a date.")
             if not isinstance(parameters, dict):
                 raise ConfigurationError("parameters must be a table, such as { sigma = 4 }.")
             yield _of_cells({key: str(value) for key, value in cells.items()}, _flat(parameters))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dpverify as dpv
+from dpverify.enclosure import Enclosure, Real
+from dpverify.guarantee import PrivacyCurve
 from tests.helpers.command_line import result, run
 from tests.helpers.profiles import day_and_night
 
@@ -78,6 +81,23 @@ def test_what_each_costs_alone_and_added_up(capsys: pytest.CaptureFixture[str]) 
     text = capsys.readouterr().out
     assert "2 x gaussian sigma=4" in text
     assert "added up" in text
+
+
+def test_equal_releases_of_a_file_are_asked_about_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "year.csv"
+    path.write_text("mechanism,parameters\n" + "gaussian,sigma=4\ngaussian,sigma=5\n" * 50)
+    asked: list[PrivacyCurve] = []
+
+    def noted(curve: PrivacyCurve, delta: Real, known: Any = PrivacyCurve.epsilon_at) -> Enclosure:
+        asked.append(curve)
+        return known(curve, delta)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(PrivacyCurve, "epsilon_at", noted)
+    assert run("account", "compose", path, "--delta", "1e-5", "--json") == 0
+    assert len(result(capsys, "account")["releases"]) == 100
+    assert sum(isinstance(curve, dpv.Gaussian) for curve in asked) <= 5
 
 
 def test_a_file_is_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,6 +267,27 @@ def test_mistakes_are_named(release: str, said: str, capsys: pytest.CaptureFixtu
             "must be a table",
         ),
         ("a.toml", "[[releases]\n", "is not TOML"),
+        (
+            "a.toml",
+            '[[releases]]\nmechanism = "laplace"\nparameters = { scale = 1 }\nlabel = ["x"]\n',
+            "releases[0]: label must be text",
+        ),
+        (
+            "a.toml",
+            "[[releases]]\nmechanism = { a = 1 }\nparameters = { scale = 1 }\n",
+            "releases[0]: mechanism must be text",
+        ),
+        ("a.csv", "mechanism,parameters\ngaussian,sigma=1e400\n", "line 2: mu_squared=1E-800 must"),
+        (
+            "a.csv",
+            "mechanism,parameters,count\ngaussian,sigma=4,1e400\n",
+            "… (401 characters) must",
+        ),
+        (
+            "a.csv",
+            f"mechanism,parameters\ngaussian,sigma={'9' * 6000}\n",
+            "999… (6,000 characters) must be a number of at most 4,000 digits",
+        ),
     ],
 )
 def test_mistakes_of_a_file_are_named(
@@ -258,6 +299,7 @@ def test_mistakes_of_a_file_are_named(
     shown = capsys.readouterr().err
     assert said in shown
     assert str(path) in shown
+    assert len(shown) < 500 + len(str(path))
 
 
 def test_one_of_epsilon_and_delta(capsys: pytest.CaptureFixture[str]) -> None:
