@@ -21,6 +21,7 @@ differ.
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -55,6 +56,8 @@ class Tape:
         self.calls: list[TapedCall] = []
         self.facts: list[tuple[int, str, str, str]] = []  # calls so far, name, digest, line
         self.recorded = recorded
+        self.differences: list[str] = []  # why it can't be a replay, the first of them first
+        self.threads: set[int] = set()  # that made calls, or said facts
         self._inside = False
         self.generator = np.random.Generator(np.random.PCG64(seed))
         self.legacy = np.random.RandomState(seed % 2**32)  # stands in for the global one
@@ -194,16 +197,21 @@ class Tape:
     def fact(self, name: str, value: Any) -> None:
         """Note what must not depend on the data."""
         if not self._inside:
+            self.threads.add(threading.get_ident())
             self.facts.append((len(self.calls), name, digest(value), placed(asking_line())))
 
     def _enter(self, call: TapedCall) -> TapedCall | None:
         """The recorded call in the same place, whose output is taken over."""
+        if self.differences:  # and the mechanism went on
+            raise Diverged(self.differences[0])
+        self.threads.add(threading.get_ident())
         self.calls.append(call)
+        call.differences = self.differences
         number = call.number = len(self.calls)
         if self.recorded is None:
             return None
         if number > len(self.recorded.calls):
-            raise Diverged(f"call {number}, {call.kind} at {call.place}, is made on one side alone")
+            call.differ(f"call {number}, {call.kind} at {call.place}, is made on one side alone")
         before = self.recorded.calls[number - 1]
         if before.kind != call.kind:
             said = f"is {before.kind} at {before.place} or {call.kind} at {call.place}"
@@ -216,7 +224,7 @@ class Tape:
         else:
             call.output = before.output
             return before
-        raise Diverged(f"call {number} {said}")
+        call.differ(f"call {number} {said}")
 
 
 def _shaped(values: Array, shape: tuple[int, ...]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, KeysView, Mapping, ValuesView
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ class TapedCall:
     declared : of a marked primitive
     loss : of a library's call: how private it is where its input moves so far
     number : its place among the calls of its run, from 1
+    differences : of its run, why it can't be a replay
     """
 
     kind: str
@@ -64,6 +65,12 @@ class TapedCall:
     declared: Declaration | None = None
     loss: Any = None
     number: int = 0
+    differences: list[str] = field(default_factory=list)
+
+    def differ(self, said: str) -> NoReturn:
+        """End the replay, and note why: the mechanism may catch what is raised."""
+        self.differences.append(said)
+        raise Diverged(said)
 
     @property
     def place(self) -> str:
@@ -121,9 +128,9 @@ class Noise:
             total = other + sign * self._value()
         else:
             if key not in old.sums:
-                raise Diverged(f"the noise at {call.place} is used in two ways")
+                call.differ(f"the noise at {call.place} is used in two ways")
             if not np.array_equal(old.factors[where], call.factors[where]):
-                raise Diverged(f"the noise at {call.place} has a scale that depends on the data")
+                call.differ(f"the noise at {call.place} has a scale that depends on the data")
             total = old.sums[key]
         call.sums[key] = total
         return deepcopy(total)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from dpverify.auditing.attacks._recording import asking_line
 from dpverify.auditing.attacks._tape import Tape
-from dpverify.auditing.attacks._taped_call import TapedCall, measured
+from dpverify.auditing.attacks._taped_call import Diverged, TapedCall, measured
 
 __all__ = ["TapedGenerator", "patched"]
 
@@ -64,9 +66,16 @@ def patched(tape: Tape) -> Iterator[None]:
         replace(np.random, {name: asked(tape.legacy, name) for name in _NUMPY})
         replace(np.random, {"default_rng": lambda *_: TapedGenerator(tape), "seed": _nothing})
         replace(random, {name: asked(tape.python, name) for name in _RANDOM} | {"seed": _nothing})
+        replace(threading, {"excepthook": partial(_unless_ended, threading.excepthook)})
         for owner, names in _libraries(tape):
             replace(owner, names)
         yield
+
+
+def _unless_ended(hook: Callable[[Any], Any], raised: threading.ExceptHookArgs) -> None:
+    """Say nothing of a thread whose replay ended."""
+    if not issubclass(raised.exc_type, Diverged):
+        hook(raised)
 
 
 def _nothing(*_: Any) -> None:

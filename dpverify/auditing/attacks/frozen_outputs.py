@@ -42,8 +42,11 @@ does. So a sum above the claim, an output that depends on the data although all 
 calls that differ are named with their line; then an event is chosen and counted on fresh draws of
 `release` (`confirm`), whose violation has its level. What these don't confirm is inconclusive:
 smooth sensitivity and sparse vector are right. So is what can't be measured: random numbers that no
-input is added to, generators that were made beforehand, an `ensure_equal` on one side alone. That
-no violation is found says that the calls are covered at the pairs and the outputs that were tried.
+input is added to, generators that were made beforehand, an `ensure_equal` on one side alone,
+declarations in several threads, whose calls have no order of their own. A replay ends at the call
+that differs, also where the mechanism catches what ends it: what it does then isn't looked at.
+That no violation is found says that the calls are covered at the pairs and the outputs that were
+tried.
 """
 
 from __future__ import annotations
@@ -97,6 +100,7 @@ _KEEPS = (
     "outside the model: it draws from elsewhere or keeps something between runs, as two runs on "
     "one data set with the same outputs differ"
 )
+_UNORDERED = "outside the model: calls of several threads, whose order the code doesn't decide"
 _DECLARED = 1 / 64  # of the level, for declarations
 _SLACK = 1e-6  # of a declared sensitivity: round-off of norms clipped in single precision
 _SINGLE = 1e-5  # of inputs of single precision, 84 units in their last place
@@ -280,6 +284,8 @@ def _judged(pair: Pair, first: _Run, second: _Run, claim: PrivacyCurve, allowed:
     sized = [relative(call, move) for (call, _), move in zip(calls, moves, strict=True)]
     seen = _Seen(pair=pair, rank=_COVERED, reason="", distance=max(sized, default=0.0))
     broken = _broken(first, second, calls)
+    if broken is not None and max(len(run.tape.threads) for run in (first, second)) > 1:
+        return replace(seen, rank=_OUTSIDE, reason=_UNORDERED)
     if broken is not None:
         return replace(seen, rank=_BROKEN, reason=_breach(broken), broken=broken)
     if first.raised and second.raised:
@@ -419,15 +425,16 @@ def _run(mechanism: Any, data: Any, tape: Tape, further: int) -> _Run:
     with _heard(run.said), patched(tape), taped(tape):
         try:
             output = alone(partial(function, copied(data)))()
-        except Diverged as differing:
-            run.diverged = str(differing)
+        except Diverged:
+            pass
         except PASSING:
             raise
         except BaseException as error:
             run.raised = raised(error)
         else:
             run.output = digest(output)
-    return run
+    # What it does afterwards, if it caught that, isn't given the same outputs.
+    return _Run(tape=tape, diverged=tape.differences[0]) if tape.differences else run
 
 
 def _releasing(mechanism: Any, tape: Tape, further: int) -> Callable[[Any], Any]:

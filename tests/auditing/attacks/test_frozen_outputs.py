@@ -6,9 +6,12 @@ import logging
 import math
 import random
 import sys
+import threading
 import types
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -640,3 +643,104 @@ def test_a_declaration_is_not_broken_by_noise_that_a_mechanism_draws_itself(own:
         config = AuditConfig(draws=50, workers=1, seed=seed)
         (finding,) = attack.run(Target(Branching(seed, own=own), [NEAR]), config)
         assert finding.verdict != "violation", (seed, finding)
+
+
+@dpv.primitive(sensitivity=1, noise=dpv.Laplace(scale=1))
+def counted(value: float) -> float:
+    return value + float(np.random.default_rng().laplace())
+
+
+@dpv.primitive(sensitivity=2, noise=dpv.Laplace(scale=2))
+def summed(value: float) -> float:
+    return value + float(np.random.default_rng().laplace(scale=2))
+
+
+def in_turn(rows: Any) -> tuple[dict[str, float], list[Callable[[], None]]]:
+    """Two calls in an order that depends on the data, which the output doesn't show."""
+    out = {"count": 0.0, "sum": 0.0}
+    calls: list[Callable[[], None]] = [
+        lambda: out.update(count=counted(len(rows))),
+        lambda: out.update(sum=summed(1000 + total(rows))),
+    ]
+    return out, calls if total(rows) < 5 else calls[::-1]
+
+
+def caught(rows: Any, rng: Any) -> Any:
+    out, calls = in_turn(rows)
+    for call in calls:
+        try:
+            call()
+        except:  # noqa: E722  # as people do
+            out["failed"] = 1
+    return out
+
+
+def in_futures_that_nobody_asks(rows: Any, rng: Any) -> Any:
+    out, calls = in_turn(rows)
+    with ThreadPoolExecutor(1) as executor:
+        for call in calls:
+            executor.submit(call)
+    return out
+
+
+def in_threads(rows: Any, rng: Any) -> Any:
+    out, calls = in_turn(rows)
+    for call in calls:
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+    return out
+
+
+def returned_after_all(rows: Any, rng: Any) -> Any:
+    out, calls = in_turn(rows)
+    for call in calls:
+        with suppress(BaseException):
+            call()
+    return out
+
+
+def noise_of_two_scales(rows: Any, rng: Any) -> Any:
+    noise = rng.laplace()
+    with suppress(BaseException):
+        noise = 3.0 + (noise if total(rows) < 5 else noise * 2)
+    return counted(3 if isinstance(noise, float) else 500)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [caught, in_futures_that_nobody_asks, in_threads, returned_after_all, noise_of_two_scales],
+)
+def test_a_replay_whose_end_is_caught_disproves_nothing(function: Callable[..., Any]) -> None:
+    finding = found(function)
+    assert finding.verdict == "inconclusive"
+    assert "outside the model: call 1" in finding.statement or "scale" in finding.statement
+
+
+def racing(rows: Any, rng: Any) -> Any:
+    """Two threads whose calls come in an order that the data decide, for the clock to see."""
+    first = threading.Event()
+
+    def small() -> float:
+        if total(rows) > 5:
+            first.wait(1)
+        return counted(len(rows))
+
+    def large() -> float:
+        if total(rows) <= 5:
+            first.wait(1)
+        return counted(1000)
+
+    def ended(call: Callable[[], float]) -> float:
+        value = call()
+        first.set()
+        return value
+
+    with ThreadPoolExecutor(2) as executor:
+        return list(executor.map(ended, [small, large]))
+
+
+def test_calls_of_several_threads_have_no_order() -> None:
+    finding = found(racing)
+    assert finding.verdict == "inconclusive", finding.statement
+    assert "threads" in finding.statement
