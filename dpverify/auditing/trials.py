@@ -9,7 +9,7 @@ what they print, write or ask for is noted, and so is what depends on the data t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
@@ -21,7 +21,7 @@ from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.arrays import valued, whole
 from dpverify.auditing.outputs.foreign import LateError, display_name
 from dpverify.auditing.outputs.leaves import MOST
-from dpverify.auditing.outputs.memory import constant, remembers, shares_noise
+from dpverify.auditing.outputs.memory import Copies, constant, remembers, shares_noise
 from dpverify.auditing.outputs.samples import AlwaysRaisedError, sample_pair
 from dpverify.auditing.side_effects import made_alike, side_effects
 from dpverify.auditing.spaces.base import Space
@@ -66,7 +66,7 @@ def _told(error: DrawError) -> frozenset[str]:
 def first_releases(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
-    copied: Callable[[], Mechanism] | None,
+    copied: Copies | None,
     config: AuditConfig,
 ) -> dict[str, Any]:
     """What a few releases at every pair show before anything is counted, in what JSON can hold.

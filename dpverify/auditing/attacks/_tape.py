@@ -211,7 +211,9 @@ class Tape:
         if self.recorded is None:
             return None
         if number > len(self.recorded.calls):
-            call.differ(f"call {number}, {call.kind} at {call.place}, is made on one side alone")
+            raise call.differs(
+                f"call {number}, {call.kind} at {call.place}, is made on one side alone"
+            )
         before = self.recorded.calls[number - 1]
         if before.kind != call.kind:
             said = f"is {before.kind} at {before.place} or {call.kind} at {call.place}"
@@ -224,7 +226,7 @@ class Tape:
         else:
             call.output = before.output
             return before
-        call.differ(f"call {number} {said}")
+        raise call.differs(f"call {number} {said}")
 
 
 def _shaped(values: Array, shape: tuple[int, ...]) -> Any:

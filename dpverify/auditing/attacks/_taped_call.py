@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, KeysView, Mapping, ValuesView
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,10 +67,10 @@ class TapedCall:
     number: int = 0
     differences: list[str] = field(default_factory=list)
 
-    def differ(self, said: str) -> NoReturn:
-        """End the replay, and note why: the mechanism may catch what is raised."""
+    def differs(self, said: str) -> Diverged:
+        """What ends the replay; it is noted, since the mechanism may catch it."""
         self.differences.append(said)
-        raise Diverged(said)
+        return Diverged(said)
 
     @property
     def place(self) -> str:
@@ -128,9 +128,11 @@ class Noise:
             total = other + sign * self._value()
         else:
             if key not in old.sums:
-                call.differ(f"the noise at {call.place} is used in two ways")
+                raise call.differs(f"the noise at {call.place} is used in two ways")
             if not np.array_equal(old.factors[where], call.factors[where]):
-                call.differ(f"the noise at {call.place} has a scale that depends on the data")
+                raise call.differs(
+                    f"the noise at {call.place} has a scale that depends on the data"
+                )
             total = old.sums[key]
         call.sums[key] = total
         return deepcopy(total)

@@ -7,6 +7,7 @@ another draw comes out of it, where a function without noise gives the same outp
 
 Copies are made before the first release. In them are the state of the mechanism, of closures and of
 the module's variables that its functions use, as they are then, and caches of `functools`, empty.
+A class is itself in all of them, and has a copy's attributes as long as that is in use.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import inspect
 import io
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import IO, Any
 
 import cloudpickle
 import numpy as np
@@ -30,7 +33,7 @@ from dpverify.auditing.outputs.samples import one_side
 from dpverify.errors import DrawError
 from dpverify.privacy import Mechanism, Pair
 
-__all__ = ["constant", "copier", "remembers", "shares_noise"]
+__all__ = ["Copies", "constant", "copier", "remembers", "shares_noise"]
 
 _SOME = 50  # releases that show most of what isn't constant
 _CONSTANT = 1000  # equal releases, of each side, before copies are asked
@@ -42,32 +45,62 @@ _CHANCE = 1e-8
 _OWN = __name__.partition(".")[0]
 
 
-def copier(mechanism: Mechanism) -> Callable[[], Mechanism] | None:
-    """Make copies of a mechanism as it is now; None where it can't be copied."""
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Copies of a mechanism as it was.
+
+    Attributes
+    ----------
+    packed : the mechanism
+    classes : that are packed with it, attributes and all
+    """
+
+    packed: bytes
+    classes: tuple[type, ...]
+
+    @contextmanager
+    def one(self) -> Iterator[Mechanism]:
+        """A copy to use. Its classes then get their own attributes back."""
+        before = [(each, dict(vars(each))) for each in self.classes]
+        try:
+            yield cloudpickle.loads(self.packed)
+        finally:
+            for each, own in before:
+                for name in vars(each).keys() - own.keys():
+                    type.__delattr__(each, name)
+                for name, value in own.items():
+                    if vars(each).get(name) is not value:
+                        type.__setattr__(each, name, value)
+
+
+def copier(mechanism: Mechanism) -> Copies | None:
+    """Pack a mechanism as it is now, to make copies; None where it can't be copied."""
     function = getattr(mechanism, "function", mechanism)
     while isinstance(function, functools.partial):
         function = function.func
     module = inspect.getmodule(function if inspect.isroutine(function) else type(function))
     own = module is None or module.__name__.partition(".")[0] in (_OWN, *sys.stdlib_module_names)
     packed = io.BytesIO()
+    pickler = _Pickler(packed)
     try:
         if not own:
             cloudpickle.register_pickle_by_value(module)
         try:
-            _Pickler(packed).dump(mechanism)
+            pickler.dump(mechanism)
         finally:
             if not own:
                 cloudpickle.unregister_pickle_by_value(module)
-        cloudpickle.loads(packed.getvalue())
+        copies = Copies(packed.getvalue(), tuple(pickler.classes))
+        with copies.one():
+            return copies
     except Exception:  # whatever an object of another library says to being pickled
         return None
-    return functools.partial(cloudpickle.loads, packed.getvalue())
 
 
 def remembers(
     mechanism: Mechanism,
     pair: Pair,
-    copied: Callable[[], Mechanism] | None,
+    copied: Copies | None,
     config: AuditConfig,
 ) -> str:
     """Say so if the mechanism gives its first output of a data set, or a part, again and again.
@@ -107,9 +140,10 @@ def remembers(
                 continue
             others = np.zeros(same.shape, dtype=np.int64)
             for number in range(1, _COPIES + 1):
-                copy = outputs(copied(), 1, number)
-                others += copy.shape[1:] != kept.shape[1:] or ~constant(
-                    np.append(kept[:1], copy, 0)
+                with copied.one() as copy:
+                    other = outputs(copy, 1, number)
+                others += other.shape[1:] != kept.shape[1:] or ~constant(
+                    np.append(kept[:1], other, 0)
                 )
         except DrawError:
             continue
@@ -152,7 +186,7 @@ def _still(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> str:
 def shares_noise(
     mechanism: Mechanism,
     pair: Pair,
-    copied: Callable[[], Mechanism] | None,
+    copied: Copies | None,
     config: AuditConfig,
 ) -> str:
     """Say so if releases of one copy are more alike than those of different copies.
@@ -169,17 +203,18 @@ def shares_noise(
     if copied is None or getattr(getattr(mechanism, "function", None), "apart", False):
         return _drifts(mechanism, pair, copied, config)
     now = copier(mechanism)
-    if now is None or _packed(now) == _packed(copied):
+    if now is None or now.packed == copied.packed:
         return ""
 
-    def draws(made: Callable[[], Mechanism], number: int, size: int) -> NDArray[Any]:
+    def draws(copies: Copies, number: int, size: int) -> NDArray[Any]:
         key = (config.seed, "copies", 0, number)
-        return one_side(made(), pair, 0, size, key, config.time_limit)
+        with copies.one() as copy:
+            return one_side(copy, pair, 0, size, key, config.time_limit)
 
     try:
         several = [draws(copied, number, _ALIKE) for number in range(_COPIES)]
         sooner_and_later = [
-            draws(made, _COPIES + number, _LATER) for number, made in enumerate((copied, now))
+            draws(copies, _COPIES + number, _LATER) for number, copies in enumerate((copied, now))
         ]
     except DrawError:
         return ""
@@ -193,17 +228,14 @@ def shares_noise(
     )
 
 
-def _drifts(
-    mechanism: Mechanism, pair: Pair, copied: Callable[[], Mechanism] | None, config: AuditConfig
-) -> str:
-    fresh = copied() if copied else mechanism
-
+def _drifts(mechanism: Mechanism, pair: Pair, copied: Copies | None, config: AuditConfig) -> str:
     def draws(source: Mechanism, number: int) -> NDArray[Any]:
         key = (config.seed, "copies", 0, number)
         return one_side(source, pair, 0, _LATER, key, config.time_limit)
 
     try:
-        sooner = draws(fresh, 0)
+        with copied.one() if copied else nullcontext(mechanism) as fresh:
+            sooner = draws(fresh, 0)
         draws(mechanism, 1)
         later = draws(mechanism, 2)
     except DrawError:
@@ -239,11 +271,6 @@ def _chance(groups: NDArray[np.float64]) -> float:
     return float(scipy.special.chdtrc(len(groups) - 1, between / within))
 
 
-def _packed(copied: Callable[[], Mechanism]) -> bytes:
-    packed: bytes = copied.args[0]  # type: ignore[attr-defined]
-    return packed
-
-
 def constant(outputs: NDArray[Any]) -> NDArray[np.bool_]:
     """Which numbers of an output are the same in all; a set is one."""
     flat = outputs.reshape(len(outputs), -1)
@@ -258,14 +285,21 @@ _MADE: Mapping[type, Callable[[], Any]] = {
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Leaves out what caches of `functools` hold, and has locks made anew."""
+    """Leaves out what caches of `functools` hold, has locks made anew, and notes classes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file)
+        self.classes: list[type] = []  # that are packed with their attributes, not by name
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) in _MADE:
             return _MADE[type(obj)], ()
         if isinstance(obj, functools._lru_cache_wrapper):
             return _cached, (obj.__wrapped__, obj.cache_parameters())
-        return super().reducer_override(obj)
+        reduced = super().reducer_override(obj)
+        if isinstance(obj, type) and reduced is not NotImplemented:
+            self.classes.append(obj)
+        return reduced
 
 
 def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Callable[..., Any]:

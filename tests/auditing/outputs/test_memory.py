@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from threading import RLock, local
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -315,3 +317,53 @@ def test_the_test_of_kruskal_and_wallis(groups: int) -> None:
         drawn = rng.normal(size=(groups, 20)) + shift * np.arange(groups)[:, None]
         for values in (drawn, np.round(drawn).astype(float)):
             assert _chance(values) == pytest.approx(kruskal(*values).pvalue, rel=1e-9, abs=1e-300)
+
+
+class Colour(Enum):
+    """An argument of noise."""
+
+    RED = 1
+
+    def scale(self) -> float:
+        return float(self.value)
+
+
+@dataclass
+class Shared:
+    """Draws from a generator that all objects of the class share."""
+
+    offset: float = 0.0
+    source: ClassVar[np.random.Generator] = np.random.default_rng()
+    made: ClassVar[list[int]] = []
+
+    def add(self, value: float) -> float:
+        type(self).latest = value  # type: ignore[attr-defined]
+        return value + self.offset + float(self.source.laplace(scale=Colour.RED.scale()))
+
+    def __call__(self, x: Any, rng: Any) -> float:
+        return self.add(float(x[0]))
+
+
+def in_a_function(x: Any, rng: Any) -> float:
+    return Shared().add(float(x[0]))
+
+
+@pytest.mark.parametrize("function", [in_a_function, Shared()])
+def test_classes_are_as_they_were(function: Any) -> None:
+    Shared().add(0)
+    before = [dict(vars(each)) for each in (Shared, Colour)]
+    report = audit(
+        function,
+        epsilon=1,
+        adjacency=Attribute(beta=1),
+        of="record",
+        attributes=1,
+        draws=100,
+        workers=1,
+        kinds=["black-box"],
+    )
+    assert report.verdict == "no_violation_found"
+    for each, own in zip((Shared, Colour), before, strict=True):
+        names = own.keys() - {"latest"}
+        assert vars(each).keys() - {"latest", "__slotnames__"} == names - {"__slotnames__"}
+        assert [name for name in names if vars(each)[name] is not own[name]] == []
