@@ -159,9 +159,7 @@ class Tape:
     def _other(self, name: str, draw: Callable[[], Any], arguments: Any, named: Any) -> Any:
         settings = f"{name} {fingerprint([arguments, named])}"
         call = TapedCall(name, settings, asking_line(), raw=name)
-        if self._enter(call) is None:
-            call.output = draw()
-        return deepcopy(call.output)
+        return self._drawn(call, draw)
 
     def marked(
         self,
@@ -186,13 +184,30 @@ class Tape:
         return call() if self._inside else self._once(taped, call)
 
     def _once(self, taped: TapedCall, call: Callable[[], Any]) -> Any:
-        if self._enter(taped) is None:
+        def draw() -> Any:
             self._inside = True
             try:
-                taped.output = call()
+                return call()
             finally:
                 self._inside = False
-        return deepcopy(taped.output)
+
+        return self._drawn(taped, draw)
+
+    def _drawn(self, call: TapedCall, draw: Callable[[], Any]) -> Any:
+        """What a call gives, or raises, which is frozen too."""
+        if self._enter(call) is None:
+            try:
+                call.output = draw()
+            except Exception as error:  # a primitive's own way to say something
+                call.raised = error
+        if call.raised is not None:
+            raise call.raised
+        try:
+            return deepcopy(call.output)
+        except Exception:  # whatever an object says to being copied
+            named = f"call {call.number}, {call.kind} at {call.place}"
+            kind = type(call.output).__name__
+            raise call.differs(f"{named}, gives a {kind}, which can't be kept") from None
 
     def fact(self, name: str, value: Any) -> None:
         """Note what must not depend on the data."""
@@ -224,7 +239,7 @@ class Tape:
         elif before.settings != call.settings:
             said = f"({call.kind} at {call.place}) has arguments that depend on the data"
         else:
-            call.output = before.output
+            call.output, call.raised = before.output, before.raised
             return before
         raise call.differs(f"call {number} {said}")
 

@@ -40,7 +40,7 @@ class TapedCall:
     scales : of additive noise as it was asked for, flat
     factors, used : by which it was multiplied before something was added to it, and whether it was
     inputs : numbers that may differ between runs; None where they can't be measured
-    output : what is frozen
+    output, raised : what is frozen
     sums : of `Noise`, by the places that were added to
     again : what its noise was added to once more
     raw : why what depends on it isn't measured, or ""
@@ -59,6 +59,7 @@ class TapedCall:
     used: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     inputs: Array | None = None
     output: Any = None
+    raised: Exception | None = None
     sums: dict[tuple[int, ...], Any] = field(default_factory=dict)
     again: list[Any] = field(default_factory=list)
     raw: str = ""

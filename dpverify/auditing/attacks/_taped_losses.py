@@ -55,7 +55,8 @@ def moved(call: TapedCall, twin: TapedCall) -> float:
             ratios = np.log(call.inputs) - np.log(twin.inputs)
         ratios = ratios[(call.inputs > 0) | (twin.inputs > 0)]
         return float(np.max(np.abs(ratios), initial=0.0))
-    difference = np.abs(call.inputs - twin.inputs)
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        difference = np.abs(call.inputs - twin.inputs)
     if np.any(np.isnan(difference)):
         return math.inf
     if call.declared is not None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -744,3 +745,51 @@ def test_calls_of_several_threads_have_no_order() -> None:
     finding = found(racing)
     assert finding.verdict == "inconclusive", finding.statement
     assert "threads" in finding.statement
+
+
+@dpv.primitive(sensitivity=1, noise=dpv.Laplace(scale=1))
+def failing(value: float, rng: Any) -> float:
+    noisy = value + rng.laplace()
+    if noisy < 5:
+        raise ValueError("not enough")
+    return float(noisy)
+
+
+def or_else(other: Callable[[Any], Any], rows: Any, rng: Any) -> Any:
+    try:
+        return failing(total(rows), rng)
+    except ValueError:
+        return other(rows)
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict", "says"),
+    [
+        (lambda rows: -1.0, "no_violation_found", "1 call for noise is covered"),
+        (lambda rows: 100 * total(rows), "violation", "its own output depends on the data"),
+    ],
+)
+def test_what_a_primitive_raises_is_frozen(
+    other: Callable[[Any], Any], verdict: str, says: str
+) -> None:
+    finding = found(partial(or_else, other))
+    assert finding.verdict == verdict
+    assert says in finding.statement
+
+
+@dpv.primitive(sensitivity=1, noise=dpv.Laplace(scale=1))
+def one_by_one(value: float) -> Any:
+    yield value + np.random.default_rng().laplace()
+
+
+def test_what_cannot_be_kept_is_named() -> None:
+    finding = found(lambda rows: next(one_by_one(total(rows))))
+    assert finding.verdict == "inconclusive"
+    assert "gives a generator, which can't be kept" in finding.statement
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_inputs_are_not_measured_without_a_warning() -> None:
+    finding = found(lambda rows: counted(math.inf if total(rows) else 0.0))
+    assert finding.verdict == "inconclusive"
+    assert "can't be measured" in finding.statement
