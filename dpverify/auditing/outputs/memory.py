@@ -79,16 +79,22 @@ def copier(mechanism: Mechanism) -> Copies | None:
     while isinstance(function, functools.partial):
         function = function.func
     module = inspect.getmodule(function if inspect.isroutine(function) else type(function))
-    own = module is None or module.__name__.partition(".")[0] in (_OWN, *sys.stdlib_module_names)
+    name = module.__name__ if module else ""
+    others = ("", _OWN, *sys.stdlib_module_names)
+    # A user's own request to pack the module with what it sends remains.
+    asked = (
+        name.partition(".")[0] not in others
+        and name not in cloudpickle.list_registry_pickle_by_value()
+    )
     packed = io.BytesIO()
     pickler = _Pickler(packed)
     try:
-        if not own:
+        if asked:
             cloudpickle.register_pickle_by_value(module)
         try:
             pickler.dump(mechanism)
         finally:
-            if not own:
+            if asked:
                 cloudpickle.unregister_pickle_by_value(module)
         copies = Copies(packed.getvalue(), tuple(pickler.classes))
         with copies.one():

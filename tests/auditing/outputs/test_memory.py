@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -11,6 +12,7 @@ from fractions import Fraction
 from threading import RLock, local
 from typing import Any, ClassVar
 
+import cloudpickle
 import numpy as np
 import pytest
 from scipy.stats import kruskal
@@ -367,3 +369,19 @@ def test_classes_are_as_they_were(function: Any) -> None:
         names = own.keys() - {"latest"}
         assert vars(each).keys() - {"latest", "__slotnames__"} == names - {"__slotnames__"}
         assert [name for name in names if vars(each)[name] is not own[name]] == []
+
+
+def test_a_module_that_its_user_packs_by_value_stays_so() -> None:
+    module = sys.modules[__name__]
+    mechanism = adapt(
+        in_a_function, adjacency=Attribute(beta=1), claim=ApproxDP(epsilon=1), of="record"
+    )
+    before = cloudpickle.list_registry_pickle_by_value()
+    assert copier(mechanism) is not None
+    assert cloudpickle.list_registry_pickle_by_value() == before
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        assert copier(mechanism) is not None
+        assert __name__ in cloudpickle.list_registry_pickle_by_value()
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
