@@ -66,11 +66,12 @@ def taped(tape: _Tape) -> Iterator[None]:
 def primitive(*, sensitivity: Real, noise: PrivacyCurve, norm: Norm = "l1") -> Callable[[_F], _F]:
     """Mark a function as one primitive, for the frozen-outputs audit.
 
-    It adds noise to its first argument, a number or an array, or is otherwise private in it. The
-    mark declares that, between neighbours and given the same outputs of all primitives so far, this
-    argument moves by no more than its sensitivity, and that its output is then as private as
-    `noise` says. What it calls inside isn't looked at, so that a routine whose analysis isn't call
-    by call (sparse vector, noisy maximum) is one primitive with its own claim.
+    It adds noise to its first argument (of a method, the first after `self` or `cls`), a number or
+    an array, or is otherwise private in it. The mark declares that, between neighbours and given
+    the same outputs of all primitives so far, this argument moves by no more than its sensitivity,
+    and that its output is then as private as `noise` says. What it calls inside isn't looked at, so
+    that a routine whose analysis isn't call by call (sparse vector, noisy maximum) is one primitive
+    with its own claim.
 
     Parameters
     ----------
@@ -98,15 +99,19 @@ def primitive(*, sensitivity: Real, noise: PrivacyCurve, norm: Norm = "l1") -> C
             name=function.__qualname__, sensitivity=sensitivity, norm=norm, noise=noise
         )
 
-        first = next(iter(inspect.signature(function).parameters), "")
+        names = [*inspect.signature(function).parameters, ""]
+        skipped = int(names[0] in ("self", "cls"))
+        first = names[skipped]
 
         @functools.wraps(function)
         def called(*arguments: Any, **named: Any) -> Any:
             if not _running:
                 return function(*arguments, **named)
+            owner, arguments = arguments[:skipped], arguments[skipped:]
             if not arguments and first in named:
                 arguments = (named.pop(first),)
-            return _running[-1].marked(declared, function, arguments, named)
+            call = functools.partial(function, *owner)
+            return _running[-1].marked(declared, call, arguments, named)
 
         return called  # type: ignore[return-value]
 

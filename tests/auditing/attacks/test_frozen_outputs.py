@@ -793,3 +793,33 @@ def test_infinite_inputs_are_not_measured_without_a_warning() -> None:
     finding = found(lambda rows: counted(math.inf if total(rows) else 0.0))
     assert finding.verdict == "inconclusive"
     assert "can't be measured" in finding.statement
+
+
+class Adder:
+    """Marked methods."""
+
+    @dpv.primitive(sensitivity=1, noise=dpv.Laplace(scale=1))
+    def add(self, value: float) -> float:
+        return value + float(np.random.default_rng().laplace())
+
+    @classmethod
+    @dpv.primitive(sensitivity=1, noise=dpv.Laplace(scale=1))
+    def add_too(cls, value: float) -> float:
+        return value + float(np.random.default_rng().laplace())
+
+
+@pytest.mark.parametrize("method", [Adder().add, Adder.add_too])
+@pytest.mark.parametrize(
+    ("times", "verdict", "says"),
+    [(1, "no_violation_found", "1 call for noise is"), (3, "violation", "at most 1 is declared")],
+)
+def test_a_method_is_a_primitive(method: Any, times: int, verdict: str, says: str) -> None:
+    for named in (False, True):
+
+        def function(rows: Any, rng: Any, named: bool = named) -> Any:
+            value = times * total(rows)
+            return method(value=value) if named else method(value)
+
+        finding = found(function)
+        assert finding.verdict == verdict
+        assert says in finding.statement
