@@ -138,7 +138,8 @@ def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
     )
     near = float(best.x)
     found = _intersection(found, _both_ends(curve, rate, near))
-    if found.width <= _CLOSE:
+    own = _at(curve, rate, Fraction(near)).width  # of the curve, in which a kink would be lost
+    if found.width <= _CLOSE or own > _CLOSE:
         return found
     around = 1e-5 * (1 + abs(near))
     near = lowest(height, near - around, near + around, width=2**-48 * (1 + abs(near)))
