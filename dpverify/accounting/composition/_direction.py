@@ -137,9 +137,7 @@ class Direction:
         return False
 
     def _saddle(self, eps: Fraction) -> float:
-        return Transform.of(self.losses).saddle(
-            lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c)
-        )
+        return Transform.of(self.losses).saddle_at(float(eps))
 
     def delta_at(self, eps: Fraction, target: Fraction | None = None) -> Enclosure:
         """Encloses δ(ε), and no more narrowly than what tells it from a target."""

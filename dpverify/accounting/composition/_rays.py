@@ -76,8 +76,8 @@ from flint import acb, arb, ctx
 from numpy.typing import NDArray
 
 from dpverify.accounting.composition._root import root
+from dpverify.accounting.composition._saddle import normal_epsilon
 from dpverify.accounting.curves._by_tails import epsilon_by_tails
-from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.losses._ray_laws import RayLaw, ray_law
 from dpverify.accounting.losses.base import ROUND_OFF, Doubles, Losses, TailedLoss
 from dpverify.accounting.losses.continuous import GaussianLoss
@@ -99,7 +99,6 @@ _LOST, _WORTH = 60.0, 0.3  # −ln of what may cancel, and what one of it is wor
 _LARGEST, _UNDERFLOW = 600.0, 1e-300  # exponent
 _ROUGH, _SHARP = 10.0, 33.0  # efforts
 _ROUNDS, _MOVE, _NEAR, _CLOSE = 20, 1e-3, 0.1, 3.0
-_STEEP = 100.0  # exponent of a variance
 _ON_EDGE = 1e-6  # by which balls reach over the ends of their cells
 
 RayLosses = Sequence[tuple[TailedLoss, RayLaw, int]]
@@ -171,16 +170,9 @@ def ray_epsilon(losses: Losses, target: Fraction) -> Enclosure | None:
 
 
 def _guess(known: RayLosses, target: Fraction) -> float:
-    """The ε at which one release, or the normal law of all, has the target; a proposal.
-
-    q²(e^{μ²} − 1) is the variance of p/q on samples, and about that of the loss.
-    """
+    """The ε at which one release, or the normal law of all, has the target; a proposal."""
     count = sum(n for _, _, n in known)
-    spread = sum(
-        (n * law.rate**2 * Fraction(math.expm1(min(float(law.mu_squared), _STEEP))))
-        for _, law, n in known
-    )
-    normal = Gaussian.from_mu_squared(spread).epsilon_at(target).upper
+    normal = normal_epsilon([(law.mu_squared, law.rate, n) for _, law, n in known], target)
     return max(normal, *(epsilon_by_tails(loss, target / count).upper for loss, _, _ in known))
 
 

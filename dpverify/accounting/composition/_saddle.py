@@ -7,18 +7,21 @@ integrand falls fastest, and the period follows from what the aliases may be.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from dpverify.accounting.composition._inversion import Line
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.losses.base import Doubles, Transforms, log_moment
 
-__all__ = ["MOST_NODES", "MOST_WORK", "Transform"]
+__all__ = ["MOST_NODES", "MOST_WORK", "Transform", "normal_epsilon"]
 
 MOST_NODES = 1 << 20
 MOST_WORK = 1_000_000
+_STEEP = 100.0  # exponent of a variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,10 @@ class Transform:
             at = int(np.argmin(objective(c, self.log(c))))
             low, high = c[max(at - 1, 0)], c[min(at + 1, c.size - 1)]
         return float(c[at])
+
+    def saddle_at(self, eps: float) -> float:
+        """Where M(c)e^{−cε}/(c(c + 1)) is least."""
+        return self.saddle(lambda c, log: log - c * eps - np.log(c) - np.log1p(c))
 
     def log_size(self, c: float, eps: float) -> float:
         """Ln f(ε) by Laplace's method at the saddle point, for planning."""
@@ -78,3 +85,18 @@ class Transform:
             most_nodes=MOST_NODES,
             most_work=MOST_WORK,
         )
+
+
+def normal_epsilon(samples: Iterable[tuple[Fraction, Fraction, int]], delta: Fraction) -> float:
+    """The ε at which the normal law of Gaussian noise on samples has this δ.
+
+    q²(e^{μ²} − 1) is the variance of p/q on samples, and about that of the loss.
+
+    Parameters
+    ----------
+    samples : the μ² and the rate of each kind of release, and how many there are
+    """
+    spread = Fraction(0)
+    for square, rate, n in samples:
+        spread += n * rate**2 * Fraction(math.expm1(min(float(square), _STEEP)))
+    return Gaussian.from_mu_squared(spread).epsilon_at(delta).upper

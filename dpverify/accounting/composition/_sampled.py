@@ -31,14 +31,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import scipy
 from flint import acb, arb, ctx
 
 from dpverify.accounting.composition._inversion import EveryNode, Line
-from dpverify.accounting.composition._saddle import Transform
+from dpverify.accounting.composition._saddle import Transform, normal_epsilon
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
@@ -143,7 +142,7 @@ class _Sum:
         transform = Transform(
             log=lambda c: _log_transform(self.loss, self.times, c, window), top=math.inf
         )
-        middle = transform.saddle(partial(_exponent, self.eps))
+        middle = transform.saddle_at(self.eps)
         size = transform.log_size(middle, self.eps)
         aim = self.effort - (size if log_size is None else log_size)
         points = np.append(1e-9 * middle, middle * np.geomspace(0.2, 50, 160))
@@ -345,28 +344,20 @@ def sampled_guess(loss: MixtureLoss, times: int, delta: Fraction, guess: float) 
     with ctx.workprec(128):
         log_delta = float(to_arb(delta).log())
         large = _one(loss).epsilon_at(max(delta / times, LEAST_DELTA)).upper
-        # q²(e^{μ²} − 1) is the variance of g, and about that of the loss.
-        spread = Fraction(math.expm1(min(float(loss.base.mu_squared), 100.0)))
-        normal = Gaussian.from_mu_squared(times * loss.rate**2 * spread).epsilon_at(delta).upper
+        normal = normal_epsilon([(loss.base.mu_squared, loss.rate, times)], delta)
         few = min(max(large, normal), guess) or guess
         if loss.added:
             return few
         whole = Transform(log=lambda c: _log_transform(loss, times, c, None), top=math.inf)
-        many, move, c = guess, math.inf, 1.0
+        many = guess
         for _ in range(_MOST_STEPS):
-            c = whole.saddle(partial(_exponent, many))
+            c = whole.saddle_at(many)
             move = (whole.log_size(c, many) - log_delta) / c
             many = max(many + move, many / 4)
             if abs(move) * c < _NEAR:
                 break
         split = _Sum(loss=loss, times=times, eps=many, effort=_ROOT_EFFORT).split(None)
         return many if split and abs(split[0].size - log_delta) < 1 else few
-
-
-def _exponent(eps: float, c: Doubles, log: Doubles) -> Doubles:
-    """Ln of what is integrated at real points."""
-    found: Doubles = log - c * eps - np.log(c) - np.log1p(c)
-    return found
 
 
 def sampled_root(

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Literal, Self
 
@@ -189,7 +190,7 @@ class Composed(PrivacyCurve):
         except NumericalError:
             apart = still_delta(self._losses, epsilon) or delta_apart(self._parts(), epsilon)
             with ctx.workprec(_PRECISION):
-                most = Enclosure.of_ball(self._distance()).upper
+                *_, most = (Enclosure.of_ball(part).upper for part in self._distances())
             return Enclosure(apart.lower, min(apart.upper, most))
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
@@ -222,22 +223,24 @@ class Composed(PrivacyCurve):
     def _is_hardly_seen(self, delta: Fraction) -> bool:
         """Whether the distance of both laws in total variation is at most δ."""
         with ctx.workprec(_PRECISION):
-            return bool(self._distance() <= to_arb(delta))
+            return all(most <= to_arb(delta) for most in self._distances())
 
-    def _distance(self) -> arb:
-        """A bound on it: coupled, outputs at distances v are all equal but for 1 − Π(1 − v)ⁿ."""
+    def _distances(self) -> Iterator[arb]:
+        """Bounds on it for ever more of the losses, the last one for all.
+
+        Coupled, outputs at distances v are all equal but for 1 − Π(1 − v)ⁿ.
+        """
         equal = arb(0)  # logarithm
         for loss, count in self._losses:
-            if not isinstance(loss, TailedLoss):
-                return arb(1)
-            try:
-                own, other = loss.tails(arb(0))
-            except NumericalError:  # not resolved
-                return arb(1)
+            own, other = arb(1), arb(0)
+            if isinstance(loss, TailedLoss):
+                with suppress(NumericalError):  # not resolved
+                    own, other = loss.tails(arb(0))
             if not own - other < 1:
-                return arb(1)
+                yield arb(1)
+                return
             equal += count * (other - own).log1p()
-        return -equal.expm1()
+            yield -equal.expm1()
 
     def _parts(self) -> list[tuple[PrivacyCurve, PrivacyCurve]]:
         """Each kind of loss apart, with what it is no less than, where no method adds them up.

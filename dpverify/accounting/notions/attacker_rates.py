@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import scipy
 from flint import arb, ctx
@@ -122,8 +123,12 @@ def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
     if found.width <= _CLOSE:
         return found
 
+    @cache
+    def at(threshold: float) -> Enclosure:
+        return _at(curve, rate, Fraction(threshold))
+
     def height(threshold: float) -> float:
-        return _at(curve, rate, Fraction(threshold)).upper
+        return at(threshold).upper
 
     low = high = start
     reach = _REACH * (1 + abs(start))
@@ -138,8 +143,7 @@ def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
     )
     near = float(best.x)
     found = _intersection(found, _both_ends(curve, rate, near))
-    own = _at(curve, rate, Fraction(near)).width  # of the curve, in which a kink would be lost
-    if found.width <= _CLOSE or own > _CLOSE:
+    if found.width <= _CLOSE or at(near).width > _CLOSE:  # in whose width a kink would be lost
         return found
     around = 1e-5 * (1 + abs(near))
     near = lowest(height, near - around, near + around, width=2**-48 * (1 + abs(near)))

@@ -264,7 +264,7 @@ def test_far_away_the_best_total_is_found(size: int) -> None:
 
 
 def test_epsilon_beyond_what_the_parts_can_take_is_cut_off() -> None:
-    """Any ε is then as good as so many times the largest loss; parted evenly it proved nothing."""
+    """From so many times the largest loss on, a larger ε proves no more, and split evenly less."""
     group = dpv.ApproxDP(epsilon=1, delta="1e-6").group(20)
     capped = group.delta_at(20).upper
     assert capped < 1
