@@ -1,34 +1,33 @@
-"""δ(ε) of many releases on Poisson samples: what few large losses make of it, and the rest.
+"""δ(ε) of many releases on Poisson samples, whose law has a heavy tail.
 
-Where T times the rate is small, M(s)^T hardly falls along its line, since most losses are almost
-equal: the record was not in the sample. But f(ε) is made by the few that are large. So split the
-first law of one release smoothly by a window 0 ≤ χ ≤ 1 that rises with the loss, M = A + B with
+M(s)^T hardly falls along its line where T times the rate is small, since most losses are almost
+equal: the record was not in the sample. And the line is near the real axis, since M grows with
+losses that are far larger, and far too rare, than those that make f(ε). So split the first law of
+one release smoothly at x₁ < x₂, L rising with x, with χ₁ and χ₂ normal distribution functions that
+rise there, M = A + B + C,
 
-    A(s) = E[(1 − χ)·e^{sL}],      B(s) = E[χ·e^{sL}],
+    A(s) = E[(1 − χ₁)·e^{sL}],    B(s) = E[χ₁·(1 − χ₂)·e^{sL}],    C(s) = E[χ₁·χ₂·e^{sL}],
 
-and the law of T releases into its part where 1 − χ is taken T times, and the rest. Both are
-positive measures, so that f = f₀ + f₁ with f₀, f₁ ≥ 0. The transform of f₁ is
-(M^T − A^T)/(s(s + 1)), which falls as B does, and that is smooth; its trapezoid sum has the aliases
-of `_inversion`, for f₁ ≤ f. Everywhere f₁ is at most the second part's mass, 1 − A(0)^T. What is
-left is, for every x₂ and b > 0,
+and the law of T releases into its part where 1 − χ₁ is taken T times, that where C is taken at
+least once, and the rest. All are positive measures, so that f = f₀ + f₁ + f₂ with none below 0:
 
-    f₀(ε) ≤ T·E[1 − χ; x > x₂] + A₂(b)^T·e^{−bε},      A₂(b) = E[e^{bL}; x ≤ x₂],
+    f₀ ≤ A(b)^T·e^{−bε}, by Chernoff's bound, for every b > 0;
+    f₁ has the transform ((A + B)^T − A^T)/(s(s + 1)), which falls as B does, and that is smooth;
+    f₂ ≤ T·E[χ₂], which is a normal distribution function of a larger variance.
 
-since either one of the T is above x₂, or none, where Chernoff's bound holds. χ is a normal
-distribution function from x₁ < x₂, far enough for the first term, and x₂ the largest that makes the
-second one small. A₂ is bounded by an upper sum in doubles, L rising with x, of logarithms, since
-masses that are below all doubles count where L is large. The logarithm of scipy's normal
+The trapezoid sum of f₁ ≤ f has the aliases of `_inversion`, and f₁ is nowhere more than the mass of
+its part, (A + B)^T − A^T at 0. x₂ is the least place where f₂ is small enough, and x₁ where L is a
+share of ε and f₀ is. Without x₁, A = 0, or without both M, the sum is that of B^T.
+
+Nodes beyond the last one are bounded by |(A + B)^T − A^T| ≤ T·|B|·(|A| + |B|)^{T − 1}, and these by
+what they are on the real axis, and by what falls with y on the shifted line of `NormalMixture`. The logarithm of scipy's normal
 distribution function is taken to be right to fourteen digits.
-
-Nodes beyond the last one are bounded by |M^T − A^T| ≤ T·|B|·M(c)^{T − 1}, for |M|, |A| ≤ M(c), or
-by |M|^T where there is no window; |B| and |M| by what falls with y on the shifted line of
-`NormalMixture`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -41,7 +40,7 @@ from dpverify.accounting.composition._saddle import Transform, normal_epsilon
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
-from dpverify.accounting.losses._normal_mixture import NormalMixture, PowerIntegral, Window
+from dpverify.accounting.losses._normal_mixture import PowerIntegral, Window
 from dpverify.accounting.losses.base import ROUND_OFF, Doubles
 from dpverify.accounting.losses.poisson_sampled import MixtureLoss
 from dpverify.accounting.targets import LEAST_DELTA
@@ -57,29 +56,22 @@ __all__ = [
     "sampled_value",
 ]
 
-_CELLS, _REACH = 20_000, 12.0
-_POWERS = 72  # that are tried in Chernoff's bound
-_MOST_WORK = 100_000_000  # nodes times points
+_LITTLE, _MUCH, _MOST_WORK = 100_000, 1_000_000, 100_000_000  # nodes times points
 _SLACK, _TINY = 1e-9, 1e-300
-_WIDEST = 0.5  # window
-_ROUNDS = 5
+_WIDTHS = tuple(2.0**-k for k in range(6))  # of χ, in units of min(1, 1/4μ)
+_SHARES = (0.7, 0.5, 0.35, 0.2, 0.1, 0.05, 0.02)  # of ε, that the loss is at x₁
+_PLACES = 4001
 _MOST_STEPS = 30
 _ROOT_EFFORT = 8.0
 _NEAR = 0.1  # of a move in ε, in units of 1/c, that needs no other one
+_CLOSE = 2.0
 _DIGITS = 7.0  # −ln of what bounds that need few digits may be off by
 # Precision in bits, and the effort of `SampledSum.near`.
 SAMPLED_EFFORTS = ((128, 26.0), (160, 34.0), (256, 45.0))
 _WIDTH = 1e-10
 
 
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """Bound on f₀: e^`log_above` + e^{`log_power` − bε}."""
-
-    window: Window
-    log_above: float
-    log_power: float
-    b: float
+Windows = Sequence[Window | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,11 +80,19 @@ class SampledSum:
 
     The nodes outweigh f where M falls slowly along the line, and are added up at the precision that
     they were made for.
+
+    Attributes
+    ----------
+    inversion : f₁
+    power, b : f₀ is at most power·e^{−bε}
+    log_beyond : ln of a bound on f₂
     """
 
     inversion: EveryNode
-    rest: _Rest | None
     precision: int
+    power: arb
+    b: float
+    log_beyond: float
 
     @classmethod
     def near(
@@ -105,27 +105,32 @@ class SampledSum:
     ) -> SampledSum:
         """For values of about e^log_size at about ε, of which the sum is off by about e^−effort."""
         sums = _Sum(loss=loss, times=times, eps=eps, effort=effort)
-        split = None if loss.added else sums.split(log_size)
-        if split and log_size is None:
-            log_size = split[0].size
-        tries = [sums.along(sums.plan(None, log_size), None)]
-        if split:
-            tries.append(sums.along(*split))
-        found = [line for line in tries if line.last is not None]
-        if not found:
+        size = sums.log_size() if log_size is None else log_size
+        best = sums.along(sums.plan(size, [None]))
+        if not loss.added:
+            for most, kind in ((_LITTLE, sums.cuts), (_MUCH, sums.splits)):
+                plans = [sums.plan(size, w) for w in kind(size)] if best.work > most else []
+                if plans:
+                    best = min(best, sums.along(min(plans)), key=lambda line: line.work)
+        if best.work == math.inf:
             raise NumericalError(f"delta near epsilon={eps!r} takes more than {_MOST_WORK} terms")
-        best = min(found, key=lambda line: line.work)
+        windows = best.plan.windows
+        b = sums.saddle(windows[:1])[0] if len(windows) > 1 else 0.0
         with ctx.workprec(best.precision):
-            return cls(inversion=best.inversion(), rest=best.rest, precision=best.precision)
+            return cls(
+                inversion=best.inversion(),
+                precision=best.precision,
+                power=_bound(loss, times, b, windows[:1]) if b else arb(0),
+                b=b,
+                log_beyond=sums.log_beyond(windows[-1]) if windows[-1] else -math.inf,
+            )
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε)."""
         with ctx.workprec(self.precision):
             found = self.inversion.value(epsilon)
-            if self.rest is None:
-                return found
-            power = (arb(self.rest.log_power) - arb(self.rest.b) * epsilon).exp()
-            return found.union(found + arb(self.rest.log_above).exp() + power)
+            left = arb(self.log_beyond).exp() + self.power * (-arb(self.b) * epsilon).exp()
+            return found.union(found + left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,14 +142,84 @@ class _Sum:
     eps: float
     effort: float
 
-    def plan(self, window: Window | None, log_size: float | None) -> _Plan:
+    def log_size(self) -> float:
+        """Ln f by Laplace's method, for planning: with the cut that belongs to it."""
+        high = self.saddle([None])[1]
+        if self.loss.added:
+            return high
+        step, low = _CLOSE, high
+        while self.saddle(self.cuts(low)[-1])[1] < low - _CLOSE:
+            high, low, step = low, low - step, 2 * step
+        while high - low > _CLOSE:
+            middle = (low + high) / 2
+            found = self.saddle(self.cuts(middle)[-1])[1]
+            low, high = (low, middle) if found < middle else (middle, high)
+        return low
+
+    def saddle(self, windows: Windows) -> tuple[float, float]:
+        """The saddle point of a transform, and ln f by Laplace's method there."""
+        transform = self._transform(windows)
+        place = transform.saddle_at(self.eps)
+        return place, transform.log_size(place, self.eps)
+
+    def cuts(self, log_size: float) -> list[list[Window]]:
+        """Windows of B alone of which f₂ is small enough."""
+        unit = min(1.0, 1 / (4 * math.sqrt(self.loss.base.mu_squared)))
+        share = log_size - self.effort - math.log(self.times) - math.log(2)
+        found = []
+        for width in (unit * part for part in _WIDTHS):
+            end = max(
+                middle
+                - math.hypot(1, width) * float(scipy.special.ndtri_exp(min(share - log, -1.0)))
+                for log, middle in self._laws
+            )
+            found.append([Window(end=end, width=width)])
+        return found
+
+    def splits(self, log_size: float) -> list[list[Window]]:
+        """Windows of A and of B of which f₀ is small enough, too."""
+        mixture, found, at = self.loss.mixture, [], 0
+        for (whole,) in reversed(self.cuts(log_size)):  # softer ones let more of A through
+            x = np.linspace(0, whole.end, _PLACES)
+            places = np.interp(np.array(_SHARES) * self.eps, mixture.log_ratio(x), x)
+            while at < len(places) and not self._is_small(
+                bulk := Window(end=float(places[at]), width=whole.width), log_size
+            ):
+                at += 1
+            if at < len(places):
+                found.append([bulk, Window(start=bulk.end, end=whole.end, width=whole.width)])
+        return found
+
+    def _is_small(self, bulk: Window, log_size: float) -> bool:
+        """Whether f₀ is, by Chernoff's bound."""
+        transform = self._transform([bulk])
+        b = transform.saddle_at(self.eps)
+        bound = float(transform.log(np.array([b]))[0]) - b * self.eps
+        return bound < log_size - self.effort - math.log(2)
+
+    def log_beyond(self, window: Window) -> float:
+        """Ln of the bound on f₂."""
+        spread = math.hypot(1, window.width)
+        logs = [
+            log + scipy.special.log_ndtr((middle - window.end) / spread)
+            for log, middle in self._laws
+        ]
+        found = math.log(self.times) + float(np.logaddexp(*logs))
+        return found + _SLACK + ROUND_OFF * abs(found)
+
+    @property
+    def _laws(self) -> list[tuple[float, float]]:
+        """Ln of the share and the middle of both normal laws of x."""
+        mixture = self.loss.mixture
+        return [
+            (mixture.log_rest, 0.0),
+            (math.log(float(mixture.rate)), math.sqrt(mixture.mu_squared)),
+        ]
+
+    def plan(self, log_size: float, windows: Windows) -> _Plan:
         """The line of the least period, and so of the fewest nodes, near the saddle point."""
-        transform = Transform(
-            log=lambda c: _log_transform(self.loss, self.times, c, window), top=math.inf
-        )
-        middle = transform.saddle_at(self.eps)
-        size = transform.log_size(middle, self.eps)
-        aim = self.effort - (size if log_size is None else log_size)
+        transform = self._transform(windows)
+        middle, aim = transform.saddle_at(self.eps), self.effort - log_size
         points = np.append(1e-9 * middle, middle * np.geomspace(0.2, 50, 160))
         logs = transform.log(points)
         log_mass = min(float(logs[0]), 0.0)
@@ -166,66 +241,81 @@ class _Sum:
             most_nodes=0,
             most_work=0,
         )
-        return _Plan(line=line, size=size)
+        return _Plan(line=line, windows=windows)
 
-    def split(self, log_size: float | None) -> tuple[_Plan, _Rest] | None:
-        """The window depends on the size of f, and the size of f₁ on the window."""
-        plan, rest = self.plan(None, log_size), None
-        size = plan.size if log_size is None else log_size
-        for _ in range(_ROUNDS):
-            rest = _rest(self.loss.mixture, self.times, self.eps, size - self.effort, plan.line.c)
-            if rest is None:
-                return None
-            plan = self.plan(rest.window, log_size)
-            if abs(plan.size - size) < 2 or log_size is not None:
-                break
-            size = plan.size
-        return None if rest is None else (plan, rest)
-
-    def along(self, plan: _Plan, rest: _Rest | None) -> _Along:
-        """The integral for a plan, and how many nodes it takes."""
-        window, line = rest.window if rest else None, plan.line
-        c = np.array([line.c])
-        whole = self.times * float(self.loss.log_moment(c)[0])
-        effort = whole - float(_log_transform(self.loss, self.times, c, window)[0]) - line.threshold
-        effort += math.log(self.times) + 5
+    def along(self, plan: _Plan) -> _Along:
+        """The integrals for a plan, and how many nodes it takes."""
+        effort = -plan.line.threshold + math.log(self.times) + 5
         precision = max(ctx.prec, _bits(effort))
         with ctx.workprec(precision):
-            power = self.loss.power(arb(line.c))
-            integral = PowerIntegral.of(self.loss.mixture, power, window, effort=effort)
-            last, beyond = _last_node(integral, self.times, line)
+            parts = _parts(self.loss, plan.line.c, plan.windows, effort)
+            last, beyond = _last_node(parts, self.times, plan.line)
         return _Along(
             loss=self.loss,
             times=self.times,
-            line=line,
-            rest=rest,
-            integral=integral,
+            plan=plan,
+            parts=parts,
             precision=precision,
             last=last,
             beyond=beyond,
         )
+
+    def _transform(self, windows: Windows) -> Transform:
+        """What is integrated, in doubles."""
+
+        def part(c: Doubles, window: Window | None) -> Doubles:
+            if window is None:
+                return self.loss.log_moment(c)
+            return self.loss.mixture.log_moments(1 + c, window)
+
+        def log(c: Doubles) -> Doubles:
+            first, *second = (part(c, window) for window in windows)
+            if not second:
+                return self.times * first
+            few = second[0] - first
+            many = np.maximum(self.times * np.logaddexp(0, few), _TINY)  # ln((1 + B/A)^T)
+            less = np.where(few < -30, math.log(self.times) + few, np.log(many))
+            more = many + np.log(-np.expm1(-np.maximum(many, ROUND_OFF)))
+            found: Doubles = self.times * first + np.where(less < -30, less, more)
+            return found
+
+        return Transform(log=log, top=math.inf)
 
 
 def _bits(effort: float) -> int:
     return int(effort / math.log(2)) + 40
 
 
-def _log_transform(loss: MixtureLoss, times: int, c: Doubles, window: Window | None) -> Doubles:
-    """Ln(M^T − A^T) at real points, in doubles."""
-    whole = loss.log_moment(c)
-    if window is None:
-        return times * whole
-    inside = loss.mixture.log_moments(1 + c, window) - whole
-    left = times * np.log1p(-np.minimum(np.exp(inside), 1 - 1e-16))
-    few = np.log(-np.expm1(np.minimum(left, -1e-16)))
-    found: Doubles = times * whole + np.where(inside < -36, math.log(times) + inside, few)
-    return found
+def _parts(loss: MixtureLoss, c: float, windows: Windows, effort: float) -> list[PowerIntegral]:
+    """A and B, or B, on a line."""
+    power = loss.power(arb(c))
+    return [PowerIntegral.of(loss.mixture, power, window, effort=effort) for window in windows]
+
+
+def _bound(loss: MixtureLoss, times: int, c: float, windows: Windows) -> arb:
+    """On what is integrated, at a real point, to a few digits."""
+    effort = math.log(times) + _DIGITS
+    with ctx.workprec(_bits(effort)):
+        parts = _parts(loss, c, windows, effort)
+        (end,) = _powers([[acb(part.total)] for part in parts], times)
+        return abs(end).upper()
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
+    """A line, and windows; those are first that take less work, nodes times points."""
+
     line: Line
-    size: float
+    windows: Windows
+
+    def __lt__(self, other: _Plan) -> bool:
+        return self._work < other._work
+
+    @property
+    def _work(self) -> float:
+        """In some unit: nodes up to where the transform is small, of steps of about 1/bulge."""
+        bulge = max(window.bulge if window else 1.0 for window in self.windows)
+        return self.line.period * (-self.line.threshold) ** 1.5 * math.sqrt(bulge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -234,66 +324,38 @@ class _Along:
 
     loss: MixtureLoss
     times: int
-    line: Line
-    rest: _Rest | None
-    integral: PowerIntegral
+    plan: _Plan
+    parts: Sequence[PowerIntegral]
     precision: int
     last: int | None
     beyond: arb
 
     @property
-    def work(self) -> int:
+    def work(self) -> float:
         """Nodes times points."""
-        assert self.last is not None  # noqa: S101
-        return (self.last + 1) * len(self.integral.logs) * len(self.integral.weights)
+        if self.last is None:
+            return math.inf
+        return (self.last + 1) * sum(len(part.logs) for part in self.parts)
 
     def inversion(self) -> EveryNode:
         """The sum."""
         assert self.last is not None  # noqa: S101
-        c, b, period = arb(self.line.c), arb(self.line.b), arb(self.line.period)
-        step = 2 * arb.pi() / period
-        powers = _powers(self.integral.values(step, self.last + 1), self.times)
+        line, windows = self.plan.line, self.plan.windows
+        c, period = arb(line.c), arb(line.period)
+        step, count = 2 * arb.pi() / period, self.last + 1
+        powers = _powers([part.values(step, count) for part in self.parts], self.times)
         if self.loss.added:
             powers = [p.conjugate() for p in powers]
-        points = (acb(c, step * k) for k in range(self.last + 1))
-        weights = [p / (s * (s + 1)) for p, s in zip(powers, points, strict=True)]
+        points = (acb(c, step * k) for k in range(count))
         return EveryNode.of(
-            weights,
+            [p / (s * (s + 1)) for p, s in zip(powers, points, strict=True)],
             c=c,
-            b=b,
+            b=arb(line.b),
             period=period,
             dropped=2 / period * self.beyond,
-            beyond=self._far(),
-            most=self._mass(),
+            beyond=_bound(self.loss, self.times, line.b, windows),
+            most=_bound(self.loss, self.times, 0.0, windows) if len(windows) > 1 else arb(1),
         )
-
-    @property
-    def _window(self) -> Window | None:
-        return self.rest.window if self.rest else None
-
-    def _far(self) -> arb:
-        """Bound on what is integrated at b, to a few digits."""
-        c = np.array([self.line.b])
-        whole = self.times * float(self.loss.log_moment(c)[0])
-        effort = whole - float(_log_transform(self.loss, self.times, c, self._window)[0])
-        effort = max(effort, 0.0) + math.log(self.times) + _DIGITS
-        with ctx.workprec(_bits(effort)):
-            power = self.loss.power(arb(self.line.b))
-            far = PowerIntegral.of(self.loss.mixture, power, self._window, effort=effort)
-            (end,) = _powers([[acb(total)] for total in far.total], self.times)
-            return abs(end).upper()
-
-    def _mass(self) -> arb:
-        """Bound on f₁ everywhere, to a few digits."""
-        mixture, window = self.loss.mixture, self._window
-        if window is None:
-            return arb(1)
-        effort = max(-float(mixture.log_moments(np.ones(1), window)[0]), 0.0) + _DIGITS
-        with ctx.workprec(_bits(effort)):
-            inside = PowerIntegral.of(mixture, arb(1), window, effort=effort).total[1]
-            if not inside < 1:
-                return arb(1)
-            return (-(self.times * (-inside.upper()).log1p()).expm1()).upper()
 
 
 def sampled_value(loss: MixtureLoss, times: int, epsilon: Fraction) -> arb:
@@ -348,7 +410,7 @@ def sampled_guess(loss: MixtureLoss, times: int, delta: Fraction, guess: float) 
         few = min(max(large, normal), guess) or guess
         if loss.added:
             return few
-        whole = Transform(log=lambda c: _log_transform(loss, times, c, None), top=math.inf)
+        whole = Transform(log=lambda c: times * loss.log_moment(c), top=math.inf)
         many = guess
         for _ in range(_MOST_STEPS):
             c = whole.saddle_at(many)
@@ -356,8 +418,8 @@ def sampled_guess(loss: MixtureLoss, times: int, delta: Fraction, guess: float) 
             many = max(many + move, many / 4)
             if abs(move) * c < _NEAR:
                 break
-        split = _Sum(loss=loss, times=times, eps=many, effort=_ROOT_EFFORT).split(None)
-        return many if split and abs(split[0].size - log_delta) < 1 else few
+        sums = _Sum(loss=loss, times=times, eps=many, effort=_ROOT_EFFORT)
+        return many if abs(sums.log_size() - log_delta) < 1 else few
 
 
 def sampled_root(
@@ -381,37 +443,42 @@ def sampled_root(
             following = min(eps + move, 3 * eps + 1 / c)
             if not low < following < high:
                 following = (low + min(high, 2 * low + 1 / c)) / 2
-            steepest = max(c, sums.rest.b if sums.rest else 0.0)
-            if abs(following - eps) * steepest < 0.5 or following * c < 1e-6:
+            if abs(following - eps) * c < 0.5 or following * c < 1e-6:
                 return following, sums
             eps = following
     raise NumericalError(f"no epsilon is found for delta={float(delta)!r}")
 
 
 def _powers(columns: Sequence[Sequence[acb]], times: int) -> list[acb]:
-    """M^T, or M^T − A^T."""
+    """B^T, or (A + B)^T − A^T."""
     if len(columns) == 1:
         return [m**times for m in columns[0]]
-    # A power of a real ball around 0 itself is NaN in flint.
-    return [m**times - acb(m - inside) ** times for m, inside in zip(*columns, strict=True)]
+    return [_grown(first, second, times) for first, second in zip(*columns, strict=True)]
 
 
-def _last_node(integral: PowerIntegral, times: int, line: Line) -> tuple[int | None, arb]:
-    """The last node, and a bound on Σ |M^T − A^T|/|s(s + 1)| over those after it."""
-    windowed = len(integral.weights) > 1
-    weights, logs, error = integral.in_doubles(-1)
-    sizes, angles = np.abs(weights), logs.imag
+def _grown(first: acb, second: acb, times: int) -> acb:
+    """(A + B)^T − A^T, without the digits that the difference loses where B is small."""
+    if abs(second) < abs(first) / 2:
+        return first**times * (times * (second / first).log1p()).expm1()
+    return (first + second) ** times - first**times
+
+
+def _last_node(parts: Sequence[PowerIntegral], times: int, line: Line) -> tuple[int | None, arb]:
+    """The last node, and a bound on Σ |(A + B)^T − A^T|/|s(s + 1)| over those after it."""
     step = 2 * math.pi / line.period
-    most = _MOST_WORK // len(integral.logs)
-    (total,) = _powers([[acb(t)] for t in integral.total], times)
-    log_whole = times * float(integral.total[0].log().upper())
+    most = _MOST_WORK // sum(len(part.logs) for part in parts)
+    falls = [_fall(part) for part in parts]
+    (total,) = _powers([[acb(part.total)] for part in parts], times)
     log_total = float(abs(total).upper().log())
 
     def log_beyond(last: int) -> float:
-        modulus = float(sizes @ np.exp(-last * step * angles)) * (1 + _SLACK) + error + _TINY
-        fall = math.log(times) + math.log(modulus) if windowed else times * math.log(modulus)
+        *first, second = (fall(last * step) for fall in falls)
+        found = times * second
+        if first:
+            found = math.log(times) + second + (times - 1) * float(np.logaddexp(*first, second))
         # Σ_{k > K} 1/(kη)² < 1/(η²K)
-        return log_whole + fall - math.log(step * step * last) + _SLACK * (1 + abs(log_whole))
+        found -= math.log(step * step * last)
+        return found + times * ROUND_OFF + _SLACK * (1 + abs(log_total))
 
     last = 16
     while log_beyond(last) - log_total > line.threshold:
@@ -421,52 +488,14 @@ def _last_node(integral: PowerIntegral, times: int, line: Line) -> tuple[int | N
     return last, arb(log_beyond(last)).exp()
 
 
-def _rest(mixture: NormalMixture, times: int, eps: float, room: float, c: float) -> _Rest | None:
-    """The window, and the bound of what is left; None where all is inside."""
-    mu, q = math.sqrt(mixture.mu_squared), float(mixture.rate)
-    reach = math.sqrt(2 * max(-room, 40.0)) + 2
-    near = c * np.geomspace(0.125, 1e4, _POWERS)
-    coarse = _log_parts(mixture, reach, _CELLS // 40)
-    bounds = [times * np.logaddexp.accumulate(coarse[1] + b * coarse[2]) - b * eps for b in near]
-    good = np.flatnonzero(np.min(bounds, axis=0) <= room)
-    if not good.size:
-        return None
-    b = float(near[int(np.argmin([bound[good[-1]] for bound in bounds]))])
-    x, log_cells, log_ratio = _log_parts(mixture, reach, _CELLS)
-    # ln g errs as μx and μ² do, and is added at most twice.
-    off = ROUND_OFF * (1 + 2 * b) * (np.abs(mixture.log_mixed(np.abs(x))) + mu * (np.abs(x) + mu))
-    sums = np.logaddexp.accumulate(log_cells + b * log_ratio + off) + _SLACK
-    good = np.flatnonzero(times * sums - b * eps <= room)
-    if not good.size:
-        return None
-    at, width = good[-1], min(_WIDEST, 1 / (7 * mu))
-    end = float(x[at])
-    above = math.log(times) + float(
-        np.logaddexp(
-            mixture.log_rest + scipy.special.log_ndtr(-end),
-            math.log(q) + scipy.special.log_ndtr(mu - end),
-        )
-    )
-    distance = max(-float(scipy.special.ndtri_exp(min(room - above, -1e-300))), 0.0)
-    log_above = above + float(scipy.special.log_ndtr(-distance))
-    return _Rest(
-        window=Window(start=end - width * distance, width=width),
-        log_above=log_above + _SLACK + ROUND_OFF * abs(log_above),
-        log_power=times * float(sums[at]),
-        b=b,
-    )
+def _fall(part: PowerIntegral) -> Callable[[float], float]:
+    """Ln of a bound on an integral, at every height from y on."""
+    weights, logs, error = part.in_doubles()
+    sizes, angles = np.abs(weights), logs.imag
+    log_total = float(part.total.log().upper())
 
+    def bound(y: float) -> float:
+        modulus = float(sizes @ np.exp(-y * angles)) * (1 + _SLACK) + error + _TINY
+        return log_total + min(math.log(modulus), 0.0)
 
-def _log_parts(
-    mixture: NormalMixture, reach: float, cells: int
-) -> tuple[Doubles, Doubles, Doubles]:
-    """Right ends of cells from −∞ on, ln of a bound on the mass of each, and the loss there."""
-    x = np.linspace(-reach, reach + math.sqrt(mixture.mu_squared), cells + 1)
-    # From the side where it is relatively exact, in logarithms: masses may be below all doubles.
-    left = x[1:] <= 0
-    most = scipy.special.log_ndtr(np.where(left, x[1:], -x[:-1]))
-    least = scipy.special.log_ndtr(np.where(left, x[:-1], -x[1:]))
-    masses = most + np.log(-np.expm1(least - most))
-    masses = np.concatenate([[scipy.special.log_ndtr(x[0])], masses])
-    # Of φ; the first law has g times as much, which rises with x, as the loss does.
-    return x, masses + mixture.log_mixed(x), mixture.log_ratio(x)
+    return bound

@@ -34,10 +34,13 @@ but for the slope, with (2a − 1)μ in place of aμ, and the factor cos(dμ/2)^
 ends, terms that are small enough are left out on the word of doubles, with a slack far above their
 round-off.
 
-**Window.** χ(x) = Φ((x − x₁)/w) cuts off what lies left of x₁ smoothly. With u + iv = (z − x₁)/w,
-|Φ(u + iv)| ≤ Φ(u) + φ(u)·∫₀^v e^{t²/2} dt ≤ 1 + 0.4·v·e^{v²/2} multiplies the bounds above. Far
-from x₁ it is taken for 0 on the left and for 1 on the right, as Φ(−z) = 1 − Φ(z): for u ≤ 0 the
-same is at most e^{−u²/2}·(½ + 0.4·v·e^{v²/2}), which falls with |u|.
+**Window.** A factor Φ((x₂ − x)/w) cuts off smoothly what lies right of x₂, and Φ((x − x₁)/w) what
+lies left of x₁. On a horizontal line
+
+    |Φ(u + iv)| ≤ ∫_{−∞}^u |φ(t + iv)| dt = e^{v²/2}·Φ(u),
+
+so that each multiplies the bounds above by e^{v²/2w²}, and N becomes what is left of it. To the
+right of an end X > x₂, with u = (X − x₂)/w, Φ(−u) ≤ e^{−u²/2}/2 falls by at least e^{−hu/w} each.
 
 **Modulus.** For all y′ ≥ y ≥ 0 the sum is at most h·Σ_j |f(jh + id)| with y in place of y′: every
 term falls with y.
@@ -67,21 +70,32 @@ _FAR = 1e6  # from there on a shifted normal law is all that counts
 _DEEP = 1e12  # on the other side
 _CLOSE = 100.0  # up to which one grid serves all peaks
 _SHARE = 0.55  # of the working precision, which the trapezoid rule is to reach
-_SLACK = 0.01  # of logarithms in doubles
-_ROUNDED = 1e-9  # u's error in doubles, and far more
+_EDGE, _PLACES = 12, 1200  # widths beyond what matters, and points, of integrals for planning
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Φ((x − start)/width)."""
+    """Φ((x − start)/width)·Φ((end − x)/width), without the first one where all begins at −∞."""
 
-    start: float
+    start: float = -math.inf
+    end: float
     width: float
 
-    def excess(self, height: float) -> float:
-        """0.4·v·e^{v²/2}, a little more."""
-        v = height / self.width
-        return 0.4 * v * math.exp(v * v / 2) * (1 + _SLACK)
+    @property
+    def bulge(self) -> float:
+        """Twice the logarithm of what a line at height 1 has more than the real one, φ included."""
+        return 1 + (1 if self.start == -math.inf else 2) / self.width**2
+
+    def log(self, x: Doubles) -> Doubles:
+        """Its logarithm at real points, in doubles."""
+        found: Doubles = scipy.special.log_ndtr((self.end - x) / self.width)
+        return found + scipy.special.log_ndtr((x - self.start) / self.width)
+
+    def at(self, z: acb) -> acb:
+        """Its value."""
+        scale = self.width * arb(2).sqrt()
+        found = ((z - self.end) / scale).erfc() / 2
+        return found if self.start == -math.inf else found * ((self.start - z) / scale).erfc() / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +145,27 @@ class NormalMixture:
         return np.where(ell < 30, near, far)
 
     def log_moments(self, a: Doubles, window: Window | None = None) -> Doubles:
-        """Ln N at real points, in doubles: for planning."""
+        """Ln N at real points, in doubles: for planning.
+
+        In a window for a ≥ 1 alone.
+        """
+        if window:
+            low = max(-_EDGE, window.start - _EDGE * window.width)
+            high = window.end + _EDGE * window.width
+            most = high + window.width**2 * float(self.reach(a).max())  # where a peak may be
+            far = np.geomspace(high, most, _PLACES // 4)
+            x = np.append(np.linspace(low, high, _PLACES), far[1:])
+            return _log_integrals(self.log_power(x, a[:, None]) + window.log(x), x)
         reach = self.reach(a)
         deep = reach < -_DEEP
         if deep.any():  # where g is least
-            near = self.log_moments(np.where(deep, 0.0, a), window)
+            near = self.log_moments(np.where(deep, 0.0, a))
             return np.where(deep, a * self.log_rest, near)
         far = reach > _FAR
         if far.any():
             if self.mu_squared > _FAR**2:
                 raise NumericalError(f"a shift of √{float(self.mu_squared)!r} is beyond doubles")
-            near = self.log_moments(np.where(far, 1.0, a), window)
+            near = self.log_moments(np.where(far, 1.0, a))
             beyond = a * math.log(self.rate) + float(self.mu_squared) * a * (a - 1) / 2
             if self.replaced:
                 beyond -= (a - 1) * self.log_rest
@@ -150,7 +174,7 @@ class NormalMixture:
         if close.any() and not close.all():
             found = np.empty_like(a)
             for part in (close, ~close):
-                found[part] = self.log_moments(a[part], window)
+                found[part] = self.log_moments(a[part])
             return found
         if close.all():  # the peaks lie between 0 and aμ
             ends = np.array([min(reach.min(), 0.0) - 12, max(reach.max(), 0.0) + 12])
@@ -158,16 +182,7 @@ class NormalMixture:
             x = np.arange(first, last + 1)[None, :] / 8
         else:
             x = self._grid(a)
-        if window:
-            near = window.start + np.linspace(-8 * window.width, 12, 600)
-            x = np.sort(np.concatenate([x, np.tile(near, (len(x), 1))], axis=1), axis=1)
-        exponents = self.log_power(x, a[:, None]) - x * x / 2
-        if window:
-            exponents += scipy.special.log_ndtr((x - window.start) / window.width)
-        most = exponents.max(axis=1, keepdims=True)
-        values = np.trapezoid(np.exp(exponents - most), x, axis=1)
-        logs: Doubles = most[:, 0] + np.log(values / math.sqrt(2 * math.pi))
-        return logs
+        return _log_integrals(self.log_power(x, a[:, None]), x)
 
     def share(self, x: Doubles) -> Doubles:
         """The slope of ln g over μ."""
@@ -209,22 +224,31 @@ class NormalMixture:
         return np.sort(np.round(points * 16) / 16, axis=1)
 
 
+def _log_integrals(logs: Doubles, x: Doubles) -> Doubles:
+    """Ln ∫ φ·e^logs in each row."""
+    exponents = logs - x * x / 2
+    most = exponents.max(axis=1, keepdims=True)
+    values = np.trapezoid(np.exp(exponents - most), x, axis=1)
+    found: Doubles = most[:, 0] + np.log(values / math.sqrt(2 * math.pi))
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PowerIntegral:
-    """N(a + iy) for one a and all y ≥ 0, and the same inside a window.
+    """N(a + iy) for one a and all y ≥ 0, or what a window leaves of it.
 
     Attributes
     ----------
     logs : ln g, or ln r, at the points
-    weights : h·φ·g^a there, or h·φ·g·r^{a − 1}, without a window and, if there is one, with it
-    errors : bounds on what a sum is off by, of each
-    total : N(a), and the same inside the window
+    weights : h·φ·g^a there, or h·φ·g·r^{a − 1}, times the window
+    error : bound on what a sum is off by
+    total : N(a)
     """
 
     logs: Sequence[acb]
-    weights: Sequence[Sequence[acb]]
-    errors: Sequence[arb]
-    total: Sequence[arb]
+    weights: Sequence[acb]
+    error: arb
+    total: arb
 
     @classmethod
     def of(
@@ -240,6 +264,7 @@ class PowerIntegral:
 
         Parameters
         ----------
+        window : for a ≥ 1
         effort : minus the logarithm of what sums may be off by, relative to N(a); by default
             what the precision is good for
         most_bulge : the logarithm of how much larger terms may be than on the real line, which
@@ -248,57 +273,46 @@ class PowerIntegral:
         effort = effort or _SHARE * ctx.prec * math.log(2)
         return _Rule.of(mixture, a, window, effort, most_bulge).integral()
 
-    def values(self, step: arb, count: int) -> list[list[acb]]:
+    def values(self, step: arb, count: int) -> list[acb]:
         """The integrals at y = 0, step, …, (count − 1)·step."""
         rows = max(math.isqrt(count), 1)
         columns = -(-count // rows)
         turns = [(acb(0, step) * log).exp() for log in self.logs]
         strides = [(acb(0, step * rows) * log).exp() for log in self.logs]
         left: list[acb] = []
-        for weights in self.weights:
-            row = list(weights)
-            for _ in range(rows):
-                left += row
-                row = [x * turn for x, turn in zip(row, turns, strict=True)]
+        row = list(self.weights)
+        for _ in range(rows):
+            left += row
+            row = [x * turn for x, turn in zip(row, turns, strict=True)]
         right: list[acb] = []
         column = [acb(1)] * len(self.logs)
         for _ in range(columns):
             right += column
             column = [x * stride for x, stride in zip(column, strides, strict=True)]
         size = len(self.logs)
-        product = (
-            acb_mat(rows * len(self.weights), size, left)
-            * acb_mat(columns, size, right).transpose()
-        )
-        entries = product.entries()
-        found = []
-        for number, error in enumerate(self.errors):
-            off = acb(arb(0, error), arb(0, error))
-            first = number * rows * columns
-            found.append(
-                [entries[first + (k % rows) * columns + k // rows] + off for k in range(count)]
-            )
-        return found
+        product = acb_mat(rows, size, left) * acb_mat(columns, size, right).transpose()
+        entries, off = product.entries(), acb(arb(0, self.error), arb(0, self.error))
+        return [entries[(k % rows) * columns + k // rows] + off for k in range(count)]
 
     def at(self, heights: Sequence[arb]) -> list[acb]:
-        """The integral without a window at any y ≥ 0."""
-        off = acb(arb(0, self.errors[0]), arb(0, self.errors[0]))
-        row = acb_mat(1, len(self.logs), list(self.weights[0]))
+        """The integrals at any y ≥ 0."""
+        off = acb(arb(0, self.error), arb(0, self.error))
+        row = acb_mat(1, len(self.logs), list(self.weights))
         found = []
         for y in heights:
             turns = [(acb(0, y) * log).exp() for log in self.logs]
             found.append((row * acb_mat(len(turns), 1, turns))[0, 0] + off)
         return found
 
-    def in_doubles(self, which: int = 0) -> tuple[NDArray[Any], NDArray[Any], float]:
-        """Weights over N(a), ln g, and the error, also over N(a): of the window's sum for 1.
+    def in_doubles(self) -> tuple[NDArray[Any], NDArray[Any], float]:
+        """Weights over N(a), ln g, and the error, also over N(a).
 
         N(a) itself is off by its radius, and the quotient, which is at most 1, by as much.
         """
-        scale = self.total[0].mid()
-        weights = np.array([complex(w / scale) for w in self.weights[which]])
+        scale = self.total.mid()
+        weights = np.array([complex(w / scale) for w in self.weights])
         logs = np.array([complex(log) for log in self.logs])
-        error = (self.errors[which] + self.total[0].rad()) / scale
+        error = (self.error + self.total.rad()) / scale
         return weights, logs, float(error.upper()) * (1 + 2.0**-40)
 
 
@@ -325,23 +339,21 @@ class _Rule:
         mu, near = math.sqrt(mixture.mu_squared), float(a)
         heights = np.geomspace(1e-4, 6.0, 400)
         heights = heights[2 * heights * mu <= 3.0]
-        bulges = heights**2 / 2 * (1 + 1 / window.width**2 if window else 1)
+        bulge = window.bulge if window else 1.0
+        bulges = heights**2 / 2 * bulge
         turned = near - 1 if mixture.replaced else max(-near, 0.0)
         bulges -= turned * np.log(np.cos(heights * mu / 2))
         if (bulges <= most_bulge).any():  # of huge powers every line bulges
             heights = heights[bulges <= most_bulge]
         if not heights.size:
             raise NumericalError(f"no line of integration for a shift of {mu} standard deviations")
-        cost = 2 * heights**2 + effort
+        cost = 2 * heights**2 * bulge + effort
         if near < 0:
             turn = near * np.log(np.cos(heights * mu))
             flat = near * mixture.log_rest if mixture.rate < 1 else math.inf
             cost += np.where(2 * heights * mu <= 1.57, np.minimum(turn, flat), turn)
         if mixture.replaced:
             cost -= (near - 1) * np.log(np.cos(heights * mu))
-        if window:
-            v = 2 * heights / window.width
-            cost += v * v / 2 + np.log1p(0.4 * v)
         steps = 2 * math.pi * heights / cost
         best = int(np.argmax(steps))
         scale = 2.0 ** (math.floor(math.log2(steps[best])) - 12)
@@ -360,8 +372,7 @@ class _Rule:
         chosen, first, last, floor = self._points()
         half = mu * mu / 2
         front = h / (2 * arb.pi()).sqrt()
-        logs, weights, windowed = [], [], []
-        cut, apart = self._cut(), arb(0)
+        logs, weights = [], []
         for j in chosen:
             z = acb(h * int(j), height)
             log = own = (base + q * (mu * z - half).exp()).log()
@@ -369,61 +380,41 @@ class _Rule:
                 log = own - (base + q * (-mu * z - half).exp()).log()
             weight = front * (own + (self.a - 1) * log - z * z / 2).exp()
             logs.append(log)
-            weights.append(weight)
-            if self.window:
-                u = (self.step * int(j) - self.window.start) / self.window.width
-                if abs(u) > cut:
-                    windowed.append(weight if u > 0 else acb(0))
-                    apart += abs(weight)
-                else:
-                    inside = (z - self.window.start) / (self.window.width * arb(2).sqrt())
-                    windowed.append(weight * (-inside).erfc() / 2)
+            weights.append(weight * self.window.at(z) if self.window else weight)
         left_out = self._beyond(first, last) + arb(last - first) * h * arb(floor + 1).exp()
         total = sum((w.real for w in weights), arb(0))
-        rule = self._discretisation(total, left_out)
-        error = rule + left_out
-        kinds, errors = [weights], [error]
-        if self.window:
-            kinds.append(windowed)
-            on_top, here = (1 + arb(self.window.excess(n * self.height)) for n in (2, 1))
-            nearest = (-((arb(cut) - _ROUNDED) ** 2) / 2).exp()
-            errors.append(rule * on_top + left_out * here + apart * nearest * (here - arb("0.5")))
-        sums = [sum((w.real for w in kind), arb(0)) for kind in kinds]
-        return PowerIntegral(
-            logs=logs,
-            weights=kinds,
-            errors=[e.upper() for e in errors],
-            total=[s + arb(0, e.upper()) for s, e in zip(sums, errors, strict=True)],
-        )
+        error = (self._discretisation(total, left_out) + left_out).upper()
+        return PowerIntegral(logs=logs, weights=weights, error=error, total=total + arb(0, error))
 
-    def _cut(self) -> float:
-        """The |u| from which on the window is 0 or 1 but for what the effort allows."""
-        if self.window is None:
-            return math.inf
-        excess = math.log1p(self.window.excess(self.height))
-        return math.sqrt(2 * (self.effort + self.height**2 + excess + 5))
+    @property
+    def _bulge(self) -> float:
+        return self.window.bulge if self.window else 1.0
 
     def _points(self) -> tuple[Sequence[int], int, int, float]:
         """Which multiples of h matter, the range that they were chosen from, and ln of the rest."""
         mu, a, h = math.sqrt(self.mixture.mu_squared), float(self.a), self.step
-        effort = self.effort + self.height**2
-        if self.window:
-            effort += math.log1p(self.window.excess(self.height))
         turn = self.height * mu
         more = a * self.mixture.log_rest if a < 0 else 0.0
         if self.mixture.replaced:
             more = (1 - a) * math.log(math.cos(turn / 2))
+        (log_total,) = self.mixture.log_moments(np.array([a]), self.window)
+        effort = self.effort + self.height**2 * self._bulge + max(-float(log_total), 0.0)
         reach = math.sqrt(2 * (effort + more)) + 2
-        first = math.floor(-reach / h)
-        last = math.ceil((max(float(self.mixture.reach(np.array(a))), 0.0) + reach) / h)
+        tilt = max(float(self.mixture.reach(np.array(a))), 0.0)
+        end = tilt + reach
+        if self.window:
+            width = self.window.width
+            end = min(end, self.window.end + width * (width * tilt + reach))
+        first, last = math.floor(-reach / h), math.ceil(end / h)
         if last - first > _MOST_POINTS:
             raise NumericalError(f"{last - first} points of a mixture are too many")
         j = np.arange(first, last + 1)
         x: Doubles = j.astype(np.float64) * h
-        size = (self.height**2 - x * x) / 2 + a * self._log_modulus(x, turn)
+        size = (self.height**2 * self._bulge - x * x) / 2 + a * self._log_modulus(x, turn)
         if self.mixture.replaced:
             size -= (a - 1) * self._log_modulus(-x, turn)
-        (log_total,) = self.mixture.log_moments(np.array([a]))
+        if self.window:
+            size += self.window.log(x)
         floor = float(log_total) - effort - math.log(len(j)) - math.log(h)
         return [int(k) for k in j[size > floor]], first, last, floor
 
@@ -438,7 +429,7 @@ class _Rule:
         """Bound on the terms before the first and after the last point of the range."""
         mu, q = to_arb(self.mixture.mu_squared).sqrt(), to_arb(self.mixture.rate)
         base = to_arb(1 - self.mixture.rate)
-        h, front = arb(self.step), (arb(self.height) ** 2 / 2).exp()
+        h, front = arb(self.step), (arb(self.height) ** 2 * self._bulge / 2).exp()
         total = arb(0)
         for end in (first, last):
             x = h * end
@@ -452,6 +443,10 @@ class _Rule:
                     power *= (-(self.a - 1) * other).exp()
                     slope += (self.a - 1) * mu
                 slope = abs(x) if end < 0 else x - slope
+                if end > 0 and self.window and x > self.window.end:
+                    u = (x - self.window.end) / self.window.width
+                    power *= (-u * u / 2).exp() / 2
+                    slope += u / self.window.width
             else:
                 power, slope = (self.a * base.log()).exp(), abs(x)
             if not slope > 0:
@@ -463,7 +458,7 @@ class _Rule:
         mu, base = to_arb(self.mixture.mu_squared).sqrt(), to_arb(1 - self.mixture.rate)
         height, h = arb(self.height), arb(self.step)
         fall = 1 / ((2 * arb.pi() * height / h).exp() - 1)
-        front = (2 * height * height).exp()
+        front = (2 * height * height * self._bulge).exp()
         if self.mixture.replaced:
             share = fall * (1 + front * ((1 - self.a) * (height * mu).cos().log()).exp())
         elif self.a > 0:
