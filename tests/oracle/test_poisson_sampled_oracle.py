@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import dpverify as dpv
-from dpverify.accounting.composition import _sampled
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.losses import _normal_mixture
 from tests.helpers.profiles import day_and_night
@@ -114,15 +113,6 @@ def test_a_rule_too_coarse_for_its_bound_is_found(
     # It contradicts the lattices, or itself first.
     with pytest.raises((AssertionError, ValueError), match=r"unsafe|too much|empty intersection"):
         assert not faults(row)
-
-
-def test_masses_below_all_doubles_count_in_upper_sums() -> None:
-    """At σ = 1/50 half of the sampled law lies where the other has no mass that is a double."""
-    mixture = _normal_mixture.NormalMixture(mu_squared=Fraction(2500), rate=Fraction(1, 2))
-    x, masses, _ = _sampled._log_parts(mixture, 10.0, 20_000)
-    assert x[-1] == 60
-    # The whole of the law, and not much more, for cells on which the ratio rises by 19 percent.
-    assert 1 - 1e-9 <= float(np.exp(masses).sum()) <= 1.2
 
 
 # Noise, its scale, q, T, δ; with Laplace noise most outputs have the largest or the least loss.

@@ -23,6 +23,7 @@ from dpverify.accounting.composition._saddle import Transform
 from dpverify.accounting.composition._sampled import (
     SAMPLED_EFFORTS,
     SampledSum,
+    one_release,
     sampled_bounds,
     sampled_guess,
     sampled_root,
@@ -60,6 +61,7 @@ _NEAR = 1e-12  # relative distance at which a search by values of δ ends
 _WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice is tried as well
 _SHARP, _ROUNDS = 1e-8, 3  # relative width of ε between two sums, and tries to reach it
 _FEW_TIMES, _MOST_MU_SQUARED = 4, Fraction(1, 36)  # of samples that are nearly normal without tails
+_RARE, _LARGE = 0.1, 1e-9  # samples with the record, and a δ, where rays are fast
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
@@ -175,11 +177,15 @@ class Direction:
             return Enclosure(end.lower, _up(end.upper))
         size = Transform.of(self.losses).log_size(c, float(eps))
         if self.sampled is not None:
+            loss, count = self.sampled
+            rays_first = self._is_rare(count * one_release(loss).delta_at(eps).upper)
             ball = self._by_few_nodes(c, eps, size)
-            if ball is None:
+            if ball is None and rays_first:
                 ball = self._along_rays(eps)
             if ball is None:
-                ball = sampled_value(*self.sampled, eps)
+                ball = sampled_value(loss, count, eps)
+                if not rays_first and not ball.rad() <= _ENOUGH * ball.lower():
+                    ball = self._along_rays(eps) or ball
             value = Enclosure.of_ball(ball)
             value = Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
             return self._or_others(lambda: value, lambda other: other.delta_at(eps))
@@ -281,11 +287,7 @@ class Direction:
                 found = few and root(
                     few.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not few.is_between
                 )
-            rays = None if found else self._epsilon_along_rays(target)
-            if rays is not None and rays.width > _ENOUGH:
-                found = self._sampled_epsilon(target, guess, ceiling)
-                return _both(found, rays)
-            return found or rays or self._sampled_epsilon(target, guess, ceiling)
+            return found or self._sampled_epsilon(target, guess, ceiling)
         return self._epsilon_by_sums(delta, c, guess, ceiling)
 
     def _epsilon_by_sums(
@@ -362,7 +364,26 @@ class Direction:
             ball = sums.value(to_arb(eps))
             return ball if sums.is_between or ball.rad() <= WIDTH * ball.lower() else None
 
+    def _is_rare(self, delta: float) -> bool:
+        """Whether a record is hardly ever in a sample, and this δ is large: so rays are fast."""
+        assert self.sampled is not None  # noqa: S101
+        loss, count = self.sampled
+        return count * loss.rate < _RARE and delta >= _LARGE
+
     def _sampled_epsilon(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
+        """By windows and along rays, the fast way first, and by others."""
+        found, rays_first = Enclosure(0.0, math.inf), self._is_rare(float(target))
+        for by_rays in (rays_first, not rays_first):
+            if found.width > _ENOUGH:
+                way = (
+                    self._epsilon_along_rays(target)
+                    if by_rays
+                    else self._by_windows_or_others(target, guess, ceiling)
+                )
+                found = _both(found, way or found)
+        return found
+
+    def _by_windows_or_others(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
         return self._or_others(
             lambda: self._by_windows(target, guess, ceiling),
             lambda other: other.epsilon_at(target),

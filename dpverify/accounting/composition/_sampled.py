@@ -19,9 +19,9 @@ The trapezoid sum of f₁ ≤ f has the aliases of `_inversion`, and f₁ is now
 its part, (A + B)^T − A^T at 0. x₂ is the least place where f₂ is small enough, and x₁ where L is a
 share of ε and f₀ is. Without x₁, A = 0, or without both M, the sum is that of B^T.
 
-Nodes beyond the last one are bounded by |(A + B)^T − A^T| ≤ T·|B|·(|A| + |B|)^{T − 1}, and these by
-what they are on the real axis, and by what falls with y on the shifted line of `NormalMixture`. The logarithm of scipy's normal
-distribution function is taken to be right to fourteen digits.
+Nodes beyond the last one are bounded by |(A + B)^T − A^T| ≤ T·|B|·(|A| + |B|)^{T − 1}, and |A| and
+|B| by A(c) and B(c), and by what falls with y on the shifted line of `NormalMixture`. The logarithm
+of scipy's normal distribution function is taken to be right to fourteen digits.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ from dpverify.errors import NumericalError
 __all__ = [
     "SAMPLED_EFFORTS",
     "SampledSum",
+    "one_release",
     "sampled_bounds",
     "sampled_guess",
     "sampled_root",
@@ -111,19 +112,11 @@ class SampledSum:
             for most, kind in ((_LITTLE, sums.cuts), (_MUCH, sums.splits)):
                 plans = [sums.plan(size, w) for w in kind(size)] if best.work > most else []
                 if plans:
-                    best = min(best, sums.along(min(plans)), key=lambda line: line.work)
+                    line = sums.along(min(plans, key=lambda plan: plan.work))
+                    best = min(best, line, key=lambda line: line.work)
         if best.work == math.inf:
             raise NumericalError(f"delta near epsilon={eps!r} takes more than {_MOST_WORK} terms")
-        windows = best.plan.windows
-        b = sums.saddle(windows[:1])[0] if len(windows) > 1 else 0.0
-        with ctx.workprec(best.precision):
-            return cls(
-                inversion=best.inversion(),
-                precision=best.precision,
-                power=_bound(loss, times, b, windows[:1]) if b else arb(0),
-                b=b,
-                log_beyond=sums.log_beyond(windows[-1]) if windows[-1] else -math.inf,
-            )
+        return sums.added_up(best)
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε)."""
@@ -204,7 +197,7 @@ class _Sum:
             log + scipy.special.log_ndtr((middle - window.end) / spread)
             for log, middle in self._laws
         ]
-        found = math.log(self.times) + float(np.logaddexp(*logs))
+        found = math.log(self.times) + float(np.logaddexp.reduce(logs))
         return found + _SLACK + ROUND_OFF * abs(found)
 
     @property
@@ -260,6 +253,22 @@ class _Sum:
             beyond=beyond,
         )
 
+    def added_up(self, line: _Along) -> SampledSum:
+        """The sum along a line, and bounds on what it leaves out."""
+        *bulk, last = line.plan.windows
+        b, power = 0.0, arb(0)
+        with ctx.workprec(line.precision):
+            if bulk:
+                b, _ = self.saddle(bulk)
+                power = _bound(self.loss, self.times, b, bulk)
+            return SampledSum(
+                inversion=line.inversion(),
+                precision=line.precision,
+                power=power,
+                b=b,
+                log_beyond=self.log_beyond(last) if last else -math.inf,
+            )
+
     def _transform(self, windows: Windows) -> Transform:
         """What is integrated, in doubles."""
 
@@ -303,19 +312,16 @@ def _bound(loss: MixtureLoss, times: int, c: float, windows: Windows) -> arb:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A line, and windows; those are first that take less work, nodes times points."""
+    """A line, and windows."""
 
     line: Line
     windows: Windows
 
-    def __lt__(self, other: _Plan) -> bool:
-        return self._work < other._work
-
     @property
-    def _work(self) -> float:
-        """In some unit: nodes up to where the transform is small, of steps of about 1/bulge."""
+    def work(self) -> float:
+        """Nodes times points, roughly: what may be left out says how far nodes go."""
         bulge = max(window.bulge if window else 1.0 for window in self.windows)
-        return self.line.period * (-self.line.threshold) ** 1.5 * math.sqrt(bulge)
+        return self.line.period * math.pow(max(-self.line.threshold, 1.0), 1.5) * math.sqrt(bulge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -363,7 +369,7 @@ def sampled_value(loss: MixtureLoss, times: int, epsilon: Fraction) -> arb:
 
     Where a sum takes too many nodes, what basic composition and a single release prove is left.
     """
-    one = _one(loss)
+    one = one_release(loss)
     least = Enclosure(0.0, 0.0) if loss.added else one.delta_at(epsilon)
     most = one.delta_at(epsilon / times)
     best = arb(least.lower).union((arb(times) * arb(most.upper)).min(arb(1)))
@@ -383,7 +389,7 @@ def sampled_value(loss: MixtureLoss, times: int, epsilon: Fraction) -> arb:
 
 def sampled_bounds(loss: MixtureLoss, times: int, delta: Fraction) -> Enclosure:
     """Encloses ε(δ) by one release and, where shares of δ are targets, by basic composition."""
-    one = _one(loss)
+    one = one_release(loss)
     least = 0.0 if loss.added else one.epsilon_at(delta).lower
     if delta / times < LEAST_DELTA:
         return Enclosure(least, math.inf)
@@ -391,7 +397,8 @@ def sampled_bounds(loss: MixtureLoss, times: int, delta: Fraction) -> Enclosure:
     return Enclosure(least, Enclosure.of_ball(most).upper)
 
 
-def _one(loss: MixtureLoss) -> PoissonSampled | PoissonReplaced:
+def one_release(loss: MixtureLoss) -> PoissonSampled | PoissonReplaced:
+    """The curve of one."""
     kind = PoissonReplaced if loss.mixture.replaced else PoissonSampled
     return kind(curve=Gaussian.from_mu_squared(loss.base.mu_squared), rate=loss.rate)
 
@@ -405,7 +412,7 @@ def sampled_guess(loss: MixtureLoss, times: int, delta: Fraction, guess: float) 
     """
     with ctx.workprec(128):
         log_delta = float(to_arb(delta).log())
-        large = _one(loss).epsilon_at(max(delta / times, LEAST_DELTA)).upper
+        large = one_release(loss).epsilon_at(max(delta / times, LEAST_DELTA)).upper
         normal = normal_epsilon([(loss.base.mu_squared, loss.rate, times)], delta)
         few = min(max(large, normal), guess) or guess
         if loss.added:
@@ -475,7 +482,7 @@ def _last_node(parts: Sequence[PowerIntegral], times: int, line: Line) -> tuple[
         *first, second = (fall(last * step) for fall in falls)
         found = times * second
         if first:
-            found = math.log(times) + second + (times - 1) * float(np.logaddexp(*first, second))
+            found = math.log(times) + second + (times - 1) * float(np.logaddexp(first[0], second))
         # Σ_{k > K} 1/(kη)² < 1/(η²K)
         found -= math.log(step * step * last)
         return found + times * ROUND_OFF + _SLACK * (1 + abs(log_total))

@@ -153,8 +153,8 @@ class NormalMixture:
             low = max(-_EDGE, window.start - _EDGE * window.width)
             high = window.end + _EDGE * window.width
             most = high + window.width**2 * float(self.reach(a).max())  # where a peak may be
-            far = np.geomspace(high, most, _PLACES // 4)
-            x = np.append(np.linspace(low, high, _PLACES), far[1:])
+            tail = np.geomspace(high, most, _PLACES // 4)
+            x = np.append(np.linspace(low, high, _PLACES), tail[1:])
             return _log_integrals(self.log_power(x, a[:, None]) + window.log(x), x)
         reach = self.reach(a)
         deep = reach < -_DEEP

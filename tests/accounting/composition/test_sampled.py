@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import acb, arb, ctx
 from scipy.special import ndtr
 
+from dpverify.accounting.composition import _sampled
 from dpverify.accounting.composition._inversion import Line
 from dpverify.accounting.composition._sampled import (
     _WIDTH,
@@ -26,6 +28,7 @@ from dpverify.accounting.losses._normal_mixture import PowerIntegral, Window
 from dpverify.accounting.losses.base import Doubles
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
+from dpverify.enclosure import to_arb
 from tests.helpers.profiles import day_and_night
 
 F = Fraction
@@ -122,19 +125,25 @@ def test_many_releases_are_an_integral_of_their_moments(times: int) -> None:
     assert found.rad() < 1e-10 * found.mid()
 
 
-@pytest.mark.parametrize("window", [None, Window(start=2.0, width=0.3)])
-def test_what_lies_beyond_the_last_node(window: Window | None) -> None:
+@pytest.mark.parametrize(
+    "windows",
+    [
+        [None],
+        [Window(end=4.0, width=0.3)],
+        [Window(end=2.0, width=0.3), Window(start=2.0, end=4.0, width=0.3)],
+    ],
+)
+def test_what_lies_beyond_the_last_node(windows: list[Window | None]) -> None:
     """At least the next nodes' moduli, and no earlier node would do."""
     loss, times, c = made(F(1), F(1, 10)), 3, 1.5
     line = Line(c=c, b=2.0, period=9.0, threshold=-6.0, most_nodes=0, most_work=0)
     with ctx.workprec(128):
-        integral = PowerIntegral.of(loss.mixture, arb(1 + c), window)
-        last, beyond = _last_node(integral, times, line)
+        parts = [PowerIntegral.of(loss.mixture, arb(1 + c), window) for window in windows]
+        last, beyond = _last_node(parts, times, line)
         assert last is not None
         step = 2 * math.pi / line.period
-        total = abs(_powers([[value] for value in integral.total], times)[0])
-        columns = integral.values(arb(step), 8 * last)
-        powers = _powers(columns, times)
+        total = abs(_powers([[acb(part.total)] for part in parts], times)[0])
+        powers = _powers([part.values(arb(step), 8 * last) for part in parts], times)
     sizes = [
         abs(complex(p)) / abs((c + 1j * k * step) * (c + 1 + 1j * k * step))
         for k, p in enumerate(powers)
@@ -143,6 +152,54 @@ def test_what_lies_beyond_the_last_node(window: Window | None) -> None:
     assert beyond < math.exp(line.threshold) * total * (1 + 1e-6)
     if last > 16:
         assert beyond > math.exp(line.threshold - 3) * total
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        [Window(end=4.0, width=0.2)],
+        [Window(end=2.0, width=0.1), Window(start=2.0, end=9.0, width=0.1)],
+        [Window(end=2.5, width=0.1), Window(start=2.5, end=4.0, width=0.1)],
+        [Window(end=0.5, width=0.1), Window(start=0.5, end=9.0, width=0.1)],
+    ],
+)
+def test_what_windows_leave_out_is_counted(windows: list[Window]) -> None:
+    """The sum alone is less by what is above x₂, or below x₁; hardly where nothing is."""
+    mu, rate, epsilon = F(1), F(1, 100), F(1, 20)
+    exact = twice(float(mu), float(rate), float(epsilon), added=False)
+    sums = _sampled._Sum(loss=made(mu, rate), times=2, eps=float(epsilon), effort=24.0)
+    with ctx.workprec(128):
+        found = sums.added_up(sums.along(sums.plan(math.log(exact), windows)))
+        whole, alone = (
+            each.value(arb(float(epsilon)))
+            for each in (found, replace(found, log_beyond=-math.inf, power=arb(0)))
+        )
+    assert whole.overlaps(arb(exact, 1e-7 * exact))
+    assert alone.rad() < 1e-9 * alone
+    assert (float(alone) < 0.999 * exact) == (windows[-1].end < 9 or windows[-1].start > 1)
+
+
+def test_the_mass_beyond_a_window_is_an_integral() -> None:
+    window, mu, q = Window(end=3.0, width=0.4), 0.7, 0.2
+    x = np.arange(-12, 16, 1 / 64)
+    law = (1 - q) * np.exp(-x * x / 2) + q * np.exp(-((x - mu) ** 2) / 2)
+    exact = 5 * (law * ndtr((x - 3) / 0.4)).sum() / 64 / math.sqrt(2 * math.pi)
+    sums = _sampled._Sum(loss=made(F(7, 10), F(1, 5)), times=5, eps=1.0, effort=1.0)
+    assert math.exp(sums.log_beyond(window)) == pytest.approx(exact, rel=1e-8)
+    assert math.exp(sums.log_beyond(window)) > exact
+
+
+@pytest.mark.parametrize("small", [F(1, 10**3), F(1, 10**40)])
+def test_a_difference_of_powers_keeps_its_digits(small: F) -> None:
+    """Where B is small the powers agree in all digits."""
+    with ctx.workprec(600):
+        first, second = acb("0.9", "0.1"), acb("0.3", "-0.2") * to_arb(small)
+    with ctx.workprec(64):
+        (found,) = _powers([[first], [second]], 1000)
+    with ctx.workprec(600):
+        exact = (first + second) ** 1000 - first**1000
+        assert abs(found - exact) < abs(exact) * arb(2) ** -40
+        assert found.overlaps(exact)
 
 
 def test_one_release_alone_and_basic_composition_bound_epsilon() -> None:
