@@ -59,7 +59,7 @@ __all__ = [
 
 _LITTLE, _MUCH, _MOST_WORK = 100_000, 1_000_000, 100_000_000  # nodes times points
 _SLACK, _TINY = 1e-9, 1e-300
-_WIDTHS = tuple(2.0**-k for k in range(6))  # of χ, in units of min(1, 1/4μ)
+_WIDTHS = tuple(2.0**-k for k in range(7))  # of χ, in units of min(1, 1/4μ)
 _SHARES = (0.7, 0.5, 0.35, 0.2, 0.1, 0.05, 0.02)  # of ε, that the loss is at x₁
 _PLACES = 4001
 _MOST_STEPS = 30
@@ -234,7 +234,13 @@ class _Sum:
             most_nodes=0,
             most_work=0,
         )
-        return _Plan(line=line, windows=windows)
+        room = max(-threshold, 1.0)
+        last, height = windows[-1], room
+        if last and len(windows) > 1:  # up to where B is small, that is smooth on this scale
+            loss = self.loss.mixture.log_ratio(last.start + np.array([0.0, last.width]))
+            height = math.sqrt(room) / float(loss[1] - loss[0])
+        points = math.sqrt(room * (last.bulge if last else 1.0))
+        return _Plan(line=line, windows=windows, work=period * height * points)
 
     def along(self, plan: _Plan) -> _Along:
         """The integrals for a plan, and how many nodes it takes."""
@@ -312,16 +318,11 @@ def _bound(loss: MixtureLoss, times: int, c: float, windows: Windows) -> arb:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A line, and windows."""
+    """A line, windows, and the work that they take, in a unit of their kind."""
 
     line: Line
     windows: Windows
-
-    @property
-    def work(self) -> float:
-        """Nodes times points, roughly: what may be left out says how far nodes go."""
-        bulge = max(window.bulge if window else 1.0 for window in self.windows)
-        return self.line.period * math.pow(max(-self.line.threshold, 1.0), 1.5) * math.sqrt(bulge)
+    work: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
