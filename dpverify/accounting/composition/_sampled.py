@@ -62,6 +62,7 @@ _SLACK, _TINY = 1e-9, 1e-300
 _WIDTHS = tuple(2.0**-k for k in range(7))  # of χ, in units of min(1, 1/4μ)
 _SHARES = (0.7, 0.5, 0.35, 0.2, 0.1, 0.05, 0.02)  # of ε, that the loss is at x₁
 _PLACES = 4001
+_WORK = 350  # of a point, in nodes
 _MOST_STEPS = 30
 _ROOT_EFFORT = 8.0
 _NEAR = 0.1  # of a move in ε, in units of 1/c, that needs no other one
@@ -234,20 +235,33 @@ class _Sum:
             most_nodes=0,
             most_work=0,
         )
-        room = max(-threshold, 1.0)
-        last, height = windows[-1], room
-        if last and len(windows) > 1:  # up to where B is small, that is smooth on this scale
+        room, last = max(-threshold, 1.0), windows[-1]
+        effort, bulge = room + math.log(self.times) + 5, last.bulge if last else 1.0
+        if last and len(windows) > 1:  # B is small where it isn't smooth on this scale
             loss = self.loss.mixture.log_ratio(last.start + np.array([0.0, last.width]))
-            height = math.sqrt(room) / float(loss[1] - loss[0])
-        points = math.sqrt(room * (last.bulge if last else 1.0))
-        return _Plan(line=line, windows=windows, work=period * height * points)
+            highest, height = math.sqrt(room) / float(loss[1] - loss[0]), math.inf
+            points = math.sqrt(effort * bulge)
+        else:
+            most = room / self.times  # that |M|^T is small
+            height = math.pow(most * effort / bulge, 0.25)
+            tilt = float(self.loss.rate) * math.sqrt(self.loss.base.mu_squared) * height
+            highest = (height * height / 2 + most) / tilt
+            points = effort / height + 2 * bulge * height
+        work = (period * highest / (2 * math.pi) + _WORK) * points
+        return _Plan(line=line, windows=windows, height=height, work=work)
 
     def along(self, plan: _Plan) -> _Along:
         """The integrals for a plan, and how many nodes it takes."""
         effort = -plan.line.threshold + math.log(self.times) + 5
         precision = max(ctx.prec, _bits(effort))
         with ctx.workprec(precision):
-            parts = _parts(self.loss, plan.line.c, plan.windows, effort)
+            power = self.loss.power(arb(plan.line.c))
+            parts = [
+                PowerIntegral.of(
+                    self.loss.mixture, power, window, effort=effort, most_height=plan.height
+                )
+                for window in plan.windows
+            ]
             last, beyond = _last_node(parts, self.times, plan.line)
         return _Along(
             loss=self.loss,
@@ -301,17 +315,11 @@ def _bits(effort: float) -> int:
     return int(effort / math.log(2)) + 40
 
 
-def _parts(loss: MixtureLoss, c: float, windows: Windows, effort: float) -> list[PowerIntegral]:
-    """A and B, or B, on a line."""
-    power = loss.power(arb(c))
-    return [PowerIntegral.of(loss.mixture, power, window, effort=effort) for window in windows]
-
-
 def _bound(loss: MixtureLoss, times: int, c: float, windows: Windows) -> arb:
     """On what is integrated, at a real point, to a few digits."""
-    effort = math.log(times) + _DIGITS
+    effort, power = math.log(times) + _DIGITS, loss.power(arb(c))
     with ctx.workprec(_bits(effort)):
-        parts = _parts(loss, c, windows, effort)
+        parts = [PowerIntegral.of(loss.mixture, power, each, effort=effort) for each in windows]
         (end,) = _powers([[acb(part.total)] for part in parts], times)
         return abs(end).upper()
 
@@ -322,6 +330,7 @@ class _Plan:
 
     line: Line
     windows: Windows
+    height: float
     work: float
 
 

@@ -259,6 +259,7 @@ class PowerIntegral:
         *,
         effort: float | None = None,
         most_bulge: float = math.inf,
+        most_height: float = math.inf,
     ) -> PowerIntegral:
         """At the current precision.
 
@@ -269,9 +270,10 @@ class PowerIntegral:
             what the precision is good for
         most_bulge : the logarithm of how much larger terms may be than on the real line, which
             takes digits of a sum in doubles
+        most_height : of the line, where φ alone makes terms larger
         """
         effort = effort or _SHARE * ctx.prec * math.log(2)
-        return _Rule.of(mixture, a, window, effort, most_bulge).integral()
+        return _Rule.of(mixture, a, window, effort, most_bulge, most_height).integral()
 
     def values(self, step: arb, count: int) -> list[acb]:
         """The integrals at y = 0, step, …, (count − 1)·step."""
@@ -335,10 +337,11 @@ class _Rule:
         window: Window | None,
         effort: float,
         most_bulge: float = math.inf,
+        most_height: float = math.inf,
     ) -> _Rule:
         mu, near = math.sqrt(mixture.mu_squared), float(a)
         heights = np.geomspace(1e-4, 6.0, 400)
-        heights = heights[2 * heights * mu <= 3.0]
+        heights = heights[(2 * heights * mu <= 3.0) & (heights <= most_height)]
         bulge = window.bulge if window else 1.0
         bulges = heights**2 / 2 * bulge
         turned = near - 1 if mixture.replaced else max(-near, 0.0)
