@@ -235,20 +235,28 @@ class _Sum:
             most_nodes=0,
             most_work=0,
         )
-        room, last = max(-threshold, 1.0), windows[-1]
+        height, work = self._work(line, windows)
+        return _Plan(line=line, windows=windows, height=height, work=work)
+
+    def _work(self, line: Line, windows: Windows) -> tuple[float, float]:
+        """The height of a line of x for which least work is to be expected, and that, in a unit.
+
+        At a height d terms are as much as e^{d²/2} larger than on the real line. By that much,
+        besides what may be left out, most of |M|^T has to fall with y, as e^{−yqμd}.
+        """
+        room, last = max(-line.threshold, 1.0), windows[-1]
         effort, bulge = room + math.log(self.times) + 5, last.bulge if last else 1.0
         if last and len(windows) > 1:  # B is small where it isn't smooth on this scale
             loss = self.loss.mixture.log_ratio(last.start + np.array([0.0, last.width]))
-            highest, height = math.sqrt(room) / float(loss[1] - loss[0]), math.inf
+            height, highest = math.inf, math.sqrt(room) / float(loss[1] - loss[0])
             points = math.sqrt(effort * bulge)
         else:
-            most = room / self.times  # that |M|^T is small
+            most = room / self.times
             height = math.pow(most * effort / bulge, 0.25)
-            tilt = float(self.loss.rate) * math.sqrt(self.loss.base.mu_squared) * height
-            highest = (height * height / 2 + most) / tilt
+            slope = float(self.loss.rate) * math.sqrt(self.loss.base.mu_squared) * height
+            highest = (height * height / 2 + most) / slope
             points = effort / height + 2 * bulge * height
-        work = (period * highest / (2 * math.pi) + _WORK) * points
-        return _Plan(line=line, windows=windows, height=height, work=work)
+        return height, (line.period * highest / (2 * math.pi) + _WORK) * points
 
     def along(self, plan: _Plan) -> _Along:
         """The integrals for a plan, and how many nodes it takes."""
@@ -326,7 +334,7 @@ def _bound(loss: MixtureLoss, times: int, c: float, windows: Windows) -> arb:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A line, windows, and the work that they take, in a unit of their kind."""
+    """A line of s, windows, the height of a line of x, and the work, in a unit of its kind."""
 
     line: Line
     windows: Windows
