@@ -195,18 +195,17 @@ class NormalMixture:
         """Points around the peaks of φ·g^a, where x = aμ·share(x), a row for each a."""
         if self.replaced:
             return self._grid_between(a)
-        mu = math.sqrt(self.mu_squared)
-        first, last = np.zeros_like(a), a * mu
+        reach = a * math.sqrt(self.mu_squared)
+        first, last = np.zeros_like(a), np.maximum(reach, 0.0)
         for _ in range(60):
-            first = np.where(a >= 0, a * mu * self.share(first), first)
-            last = np.where(a >= 0, a * mu * self.share(last), last)
-        low = np.minimum(a * mu * self.share(np.zeros_like(a)), 0.0)
-        high = np.zeros_like(a)
-        for _ in range(90):
-            middle = (low + high) / 2
-            rising = middle < a * mu * self.share(middle)
-            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-        first, last = np.where(a >= 0, first, low), np.where(a >= 0, last, low)
+            first, last = np.maximum(reach, 0.0) * self.share(np.array([first, last]))
+        if (a < 0).any():
+            low, high = np.minimum(reach * self.share(np.zeros_like(a)), 0.0), np.zeros_like(a)
+            for _ in range(90):
+                middle = (low + high) / 2
+                rising = middle < reach * self.share(middle)
+                low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+            first, last = np.where(a >= 0, first, low), np.where(a >= 0, last, low)
         near = np.linspace(-12, 12, 193)
         along = np.linspace(0, 1, 385)
         span = (first - 12)[:, None] + (last - first + 24)[:, None] * along
