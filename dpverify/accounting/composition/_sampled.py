@@ -424,8 +424,8 @@ def one_release(loss: MixtureLoss) -> PoissonSampled | PoissonReplaced:
 def sampled_guess(loss: MixtureLoss, times: int, delta: Fraction, guess: float) -> float:
     """An ε with f(ε) near δ, by formulas alone; a proposal.
 
-    That is where Laplace's method at the saddle point of M^T has f = δ, if at that of M^T − A^T, of
-    large losses, it has about the same. Else few of them count: it is that of the one large loss
+    That is where Laplace's method at the saddle point of M^T has f = δ, if it has about the same
+    without losses that are far larger. Else few of these count: it is that of the one large loss
     that makes δ, or that of the normal law, or the guess where that is less.
     """
     with ctx.workprec(128):
