@@ -17,6 +17,7 @@ from flint import acb, arb, ctx
 
 from dpverify.accounting.composition._drops import Drops, has_drops
 from dpverify.accounting.composition._grid import GridDirection, by_the_largest, require_few
+from dpverify.accounting.composition._noise_sums import has_closed_sums
 from dpverify.accounting.composition._rays import ray_delta, ray_epsilon, ray_losses
 from dpverify.accounting.composition._root import WIDTH, root
 from dpverify.accounting.composition._saddle import Transform
@@ -29,7 +30,7 @@ from dpverify.accounting.composition._sampled import (
     sampled_root,
     sampled_value,
 )
-from dpverify.accounting.composition._sums import Sums
+from dpverify.accounting.composition._sums import Sums, common_spacing
 from dpverify.accounting.losses.base import (
     ExponentialLoss,
     Losses,
@@ -42,7 +43,8 @@ from dpverify.accounting.losses.base import (
     transforms,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss
-from dpverify.accounting.losses.discrete_samples import cut_sample
+from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
+from dpverify.accounting.losses.discrete_samples import cut_discrete
 from dpverify.accounting.losses.poisson_sampled import MixtureLoss
 from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothBatchLoss, SmoothLoss
 from dpverify.accounting.solve import last_holding
@@ -62,6 +64,7 @@ _WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice i
 _SHARP, _ROUNDS = 1e-8, 3  # relative width of ε between two sums, and tries to reach it
 _FEW_TIMES, _MOST_MU_SQUARED = 4, Fraction(1, 36)  # of samples that are nearly normal without tails
 _RARE, _LARGE = 0.1, 1e-9  # samples with the record, and a δ, where rays are fast
+_LESS = 20.0  # −ln of how far below an estimate δ may be
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
@@ -144,7 +147,10 @@ class Direction:
     def delta_at(self, eps: Fraction, target: Fraction | None = None) -> Enclosure:
         """Encloses δ(ε), and no more narrowly than what tells it from a target."""
         if not self.is_smooth:
-            return self.delta_by_moments(eps)
+            size = Transform.of(self.losses).log_size(self._saddle(eps), float(eps))
+            cut = self._of_few_outputs(Fraction(math.exp(min(size, 0.0) - _LESS)))
+            found = cut and cut.delta_at(eps)
+            return found if found and found.width <= WIDTH else self.delta_by_moments(eps)
         ball = self._along_rays(eps)
         if ball is not None:
             found = Enclosure.of_ball(ball)
@@ -152,6 +158,19 @@ class Direction:
         return self._or_others(
             lambda: self.delta_by_moments(eps), lambda other: other.delta_at(eps), target=target
         )
+
+    def _of_few_outputs(self, delta: Fraction) -> CutDirection | None:
+        """The same with discrete Gaussian noise cut, where that gives sums in closed form.
+
+        Gaussian noise besides makes M fall, and on a lattice sums are finite.
+        """
+        kinds = [type(loss) for loss, _ in self.losses]
+        if DiscreteGaussianLoss not in kinds or GaussianLoss in kinds:
+            return None
+        if delta == 0 or common_spacing(self.losses) is not None:
+            return None
+        cut = without_tails(self.losses, delta)
+        return cut if cut and has_closed_sums(cut.whole.losses) else None
 
     def _along_rays(self, eps: Fraction) -> arb | None:
         """The value f(ε) of Gaussian noise on samples by `_rays`; None where that isn't narrow."""
@@ -252,7 +271,8 @@ class Direction:
     def epsilon_at(self, delta: Fraction) -> Enclosure:
         """Encloses ε(δ)."""
         if not self.is_smooth:
-            return self.epsilon_by_moments(delta)
+            cut = self._of_few_outputs(delta)
+            return cut.epsilon_at(delta) if cut else self.epsilon_by_moments(delta)
         rays = self._epsilon_along_rays(delta)
         if rays is not None and rays.width <= _WIDE:
             return rays
@@ -503,7 +523,7 @@ def without_tails(losses: Losses, delta: Fraction) -> CutDirection | None:
     with ctx.workprec(_EFFORTS[0][0]):
         most = to_arb(delta) * arb(-_EFFORTS[0][1]).exp() / count
         for loss, times in losses:
-            found = CutLoss.of(loss, most) or cut_sample(loss, most)
+            found = CutLoss.of(loss, most) or cut_discrete(loss, most)
             left.append((loss if found is None else found[0], times))
             beyond += 0 if found is None else times * found[1]
             cut = cut or found is not None

@@ -24,6 +24,7 @@ from dpverify.enclosure import to_arb
 
 __all__ = [
     "NoiseSums",
+    "has_closed_sums",
     "has_gaussian_sums",
     "has_laplace_sums",
     "has_rows_sums",
@@ -34,6 +35,7 @@ __all__ = [
 _Noise = LaplaceLoss | GaussianLoss | NormalRowsLoss
 
 _MOST_GAUSSIAN = 100  # sums, up to which this is no slower than an integral
+_MOST_CLOSED = 500  # sums
 _MOST_ROWS = 50  # sums, of some milliseconds each
 
 
@@ -95,6 +97,13 @@ def has_laplace_sums(losses: Losses) -> bool:
     if not _has_noise(losses, LaplaceLoss) or not all(has_few_atoms((pair,)) for pair in others):
         return False
     return has_halves(_shifts(losses), others=[len(sums_of_atoms((pair,))) for pair in others])
+
+
+def has_closed_sums(losses: Losses) -> bool:
+    """Whether f is a sum of so few terms in closed form that it is faster than an integral."""
+    discrete = _without_noise(losses)
+    known = len(discrete) == len(losses) or has_laplace_sums(losses)
+    return known and has_few_atoms(discrete, most=_MOST_CLOSED)
 
 
 def has_rows_sums(losses: Losses) -> bool:

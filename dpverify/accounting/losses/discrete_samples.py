@@ -14,8 +14,8 @@ w·e^{−ℓ}; and 0, of the rest. As ℓ is its own reverse, 1 is m, the probab
 
     z + (1 − q)·(m + Σ_{ℓ > 0} w·(1 − e^{−ℓ})).
 
-**Without some outputs** (`cut_sample`) these atoms are what the others make of each law: the first
-law's mass at an output with ℓ > 0 and at its mirror image is w·e^{G − ℓ} + w·e^{−ℓ} +
+**Without some outputs** (`cut_discrete`) these atoms are what the others make of each law: the
+first law's mass at an output with ℓ > 0 and at its mirror image is w·e^{G − ℓ} + w·e^{−ℓ} +
 (1 − q)·w·(1 − e^{−ℓ}) = w + w·e^{−ℓ}. Its mass on outputs that are left out is at most what either
 law of the base has there, which is the same for both.
 """
@@ -34,7 +34,7 @@ from dpverify.accounting.losses.discrete_gaussian import (
 from dpverify.accounting.losses.sampled import BatchLoss, SampledLoss
 from dpverify.enclosure import to_arb
 
-__all__ = ["DiscreteBatchLoss", "DiscreteSampledLoss", "cut_sample"]
+__all__ = ["DiscreteBatchLoss", "DiscreteSampledLoss", "cut_discrete"]
 
 
 @frozen(kw_only=True)
@@ -82,17 +82,17 @@ class DiscreteBatchLoss(AtomicLoss, BatchLoss):
         return [*found, (rest, arb(0))] if rest > 0 else found
 
 
-def cut_sample(loss: PrivacyLoss, most: arb) -> tuple[TransformedLoss, arb] | None:
-    """Discrete Gaussian noise on a sample, of finitely many outputs, and the mass of the others.
+def cut_discrete(loss: PrivacyLoss, most: arb) -> tuple[TransformedLoss, arb] | None:
+    """Discrete Gaussian noise, or that on a sample, of finitely many outputs, and the others' mass.
 
     None of other noise, and where more than `most` would have to be left out.
     """
-    if not isinstance(loss, SampledLoss | BatchLoss):
-        return None
-    base = loss.base
+    base = loss.base if isinstance(loss, SampledLoss | BatchLoss) else loss
     cut = CutDiscreteGaussianLoss.of(base, most) if isinstance(base, DiscreteGaussianLoss) else None
     if cut is None:
         return None
     if isinstance(loss, SampledLoss):
         return DiscreteSampledLoss(base=cut, rate=loss.rate, added=loss.added), cut.lost()
-    return DiscreteBatchLoss(base=cut, rate=loss.rate), cut.lost()
+    if isinstance(loss, BatchLoss):
+        return DiscreteBatchLoss(base=cut, rate=loss.rate), cut.lost()
+    return cut, cut.lost()

@@ -29,7 +29,7 @@ from dpverify.accounting.losses.discrete_gaussian import (
 from dpverify.accounting.losses.discrete_samples import (
     DiscreteBatchLoss,
     DiscreteSampledLoss,
-    cut_sample,
+    cut_discrete,
 )
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.smooth_samples import CutLoss, SmoothBatchLoss
@@ -261,12 +261,34 @@ def test_no_output_is_left_out_in_vain(move: int) -> None:
     assert CutDiscreteGaussianLoss.of(wide, arb("1e-9")) is None
 
 
+@pytest.mark.parametrize("epsilon", ["0.5", "12"])
+def test_discrete_noise_next_to_a_coin_is_a_finite_sum(epsilon: str) -> None:
+    """Whose losses are on no lattice with it: without its tails, to the last digits."""
+    with mp.workdps(40):
+        variance, keep, outputs = mp.mpf("0.49"), mp.mpf("0.7"), range(-40, 42)
+        laws = [[mp.exp(-((y - move) ** 2) / (2 * variance)) for y in outputs] for move in (1, 0)]
+        one, other = ([p / sum(law) for p in law] for law in laws)
+        coin = [(keep, 1 - keep), (1 - keep, keep)]
+        truth = sum(
+            max(p * a - mp.exp(mp.mpf(epsilon)) * q * b, 0)
+            for p, q in zip(one, other, strict=True)
+            for a, b in coin
+        )
+        curve = dpv.DiscreteGaussian(sigma="0.7") + dpv.RandomizedResponse(keep="0.7")
+        found = curve.delta_at(epsilon)
+        assert found.lower <= truth <= found.upper
+        assert found.width <= 1e-14
+    back = curve.epsilon_at(found.upper)
+    assert back.lower <= Fraction(epsilon) * (1 + Fraction(1, 10**14))
+    assert back.upper >= Fraction(epsilon) * (1 - Fraction(1, 10**13))
+
+
 def test_outputs_that_are_forgotten_are_noticed() -> None:
     """Cut where a tenth of δ is lost, with and without counting it."""
     delta, ((loss, times),) = Fraction(1, 10**6), _on_sample("1", 100, "0.1")
     truth = (without_tails(((loss, times),), delta) or pytest.fail("nothing")).epsilon_at(delta)
     with ctx.workprec(128):
-        found, lost = cut_sample(loss, arb("1e-9")) or pytest.fail("nothing was cut")
+        found, lost = cut_discrete(loss, arb("1e-9")) or pytest.fail("nothing was cut")
     whole = Direction(losses=((found, times),))
     honest = CutDirection(whole=whole, beyond=times * lost).epsilon_at(delta)
     assert honest.lower <= truth.lower <= truth.upper <= honest.upper
@@ -277,7 +299,7 @@ def test_what_is_no_law_has_no_bound_from_its_complement() -> None:
     """1 − δ is what the laws leave, not what outputs that are left do."""
     ((loss, times),) = _on_sample("0.1", 1000, "0.9")
     with ctx.workprec(128):
-        found, _ = cut_sample(loss, arb("1e-30")) or pytest.fail("nothing was cut")
+        found, _ = cut_discrete(loss, arb("1e-30")) or pytest.fail("nothing was cut")
     assert Direction(losses=((found, times),))._far_above(Fraction(1)) == 0.0
     whole = Direction(losses=((DiscreteGaussianLoss(sigma_squared="0.01", sensitivity=1), times),))
     assert whole._far_above(Fraction(1)) > 0.99
