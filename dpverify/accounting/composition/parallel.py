@@ -50,7 +50,8 @@ def parallel(*curves: PrivacyCurve) -> PrivacyCurve:
 
     Parameters
     ----------
-    curves : of each part, for the same neighbours: one row comes or goes, or moves in its place
+    curves : of each part, for the same neighbours: one row comes or goes, as where they don't say
+        whom they protect, or moves in its place
 
     Raises
     ------
@@ -100,9 +101,9 @@ class Parallel(PrivacyCurve):
     curves: tuple[PrivacyCurve, ...] = field(converter=_to_parts)
 
     @property
-    def adjacency(self) -> Adjacency | None:
-        """That of all parts."""
-        return self.curves[0].adjacency
+    def adjacency(self) -> Adjacency:
+        """That of all parts; one row, added or removed, where that wasn't said."""
+        return self.curves[0].adjacency or AddRemove()
 
     def __str__(self) -> str:
         return f"parallel({', '.join(map(str, self.curves))})"

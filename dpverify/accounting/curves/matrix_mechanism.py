@@ -69,7 +69,7 @@ def matrix_mechanism(
     replaced : whether neighbours replace a record, by default they add or remove one
     together : of Gaussian noise, sets of columns of which one person may be in all, a vector
         of norm at most 1 in each; by default a person is in one
-    adjacency : whom it protects
+    adjacency : whom it protects; by default one row, added or removed, or `replaced`
 
     Examples
     --------
@@ -81,10 +81,12 @@ def matrix_mechanism(
     3
     """
     require((sigma is None) != (scale is None), "noise", "sigma and scale", "one of the two")
+    if adjacency is None:
+        adjacency = Replace() if replaced else AddRemove()
     if not _covers(adjacency, replaced=replaced):
         rule = f"one row or user, {'replaced' if replaced else 'added or removed'}"
         hint = f"That is what replaced={replaced} says."
-        raise ParameterError("adjacency", adjacency and adjacency.unit, rule, hint)
+        raise ParameterError("adjacency", adjacency.unit, rule, hint)
     columns, smaller = _columns(strategy), _move(adjacency) < 1
     if replaced:
         require(len(columns) > 1, "strategy", "of one column", "of several: records are replaced")
@@ -109,7 +111,7 @@ def matrix_mechanism(
     return evolve(curve, is_bound=smaller or not made)
 
 
-def _covers(adjacency: Adjacency | None, *, replaced: bool) -> bool:
+def _covers(adjacency: Adjacency, *, replaced: bool) -> bool:
     """Whether neighbours move x by an entry of 1, or `replaced` by one against another."""
     match adjacency:
         case AddRemove(k=1) | BitFlip():
@@ -121,7 +123,7 @@ def _covers(adjacency: Adjacency | None, *, replaced: bool) -> bool:
     return not isinstance(adjacency, AddRemove | Replace | Group | Permutation | Moves)
 
 
-def _move(adjacency: Adjacency | None) -> Fraction:
+def _move(adjacency: Adjacency) -> Fraction:
     """By how much of an entry of 1 neighbours move x."""
     match adjacency:
         case Attribute(beta=size) | L1Ball(radius=size):

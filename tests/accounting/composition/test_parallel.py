@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import dpverify as dpv
@@ -76,9 +78,36 @@ def test_neighbours_in_several_parts_are_refused(adjacency: Adjacency) -> None:
 def test_one_row_that_comes_or_goes() -> None:
     curve = dpv.Gaussian(sigma=1, adjacency=AddRemove())
     assert parallel(curve, curve).adjacency == AddRemove()
+    assert parallel(NORTH, NORTH).adjacency == AddRemove()
     with pytest.raises(ParameterError, match="the same for all releases"):
         parallel(curve, NORTH)
     with pytest.raises(ParameterError, match=r"^curves=none"):
         parallel()
     with pytest.raises(ParameterError, match=r"^curve=3 must be a privacy curve"):
         parallel(NORTH, 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "on_replaced_rows",
+    [
+        lambda curve: curve.sampled_without_replacement(size=1, out_of=10),
+        lambda curve: curve.shuffled(users=10),
+        lambda curve: curve + SOUTH.shuffled(users=10),
+    ],
+)
+@pytest.mark.parametrize(
+    "of_rows_that_come_or_go",
+    [
+        lambda: parallel(POINT, POINT),
+        lambda: 2 * parallel(POINT, POINT),
+        lambda: dpv.curves.matrix_mechanism([[1, 0], [0, 1]], scale=2),
+        lambda: dpv.curves.matrix_mechanism([[1, 0], [0, 1]], scale=2) + parallel(POINT, POINT),
+    ],
+)
+def test_a_curve_that_knows_its_neighbours_is_for_no_others(
+    of_rows_that_come_or_go: Callable[[], dpv.PrivacyCurve],
+    on_replaced_rows: Callable[[dpv.PrivacyCurve], dpv.PrivacyCurve],
+) -> None:
+    """A row that leaves one part, or one entry of a histogram, for another changes both."""
+    with pytest.raises(ParameterError, match=r"^adjacency="):
+        on_replaced_rows(of_rows_that_come_or_go())

@@ -479,6 +479,7 @@ def test_norms_of_a_strategy_are_exact() -> None:
     assert squared(small.sensitivity) == Fraction(1, 4)
     replaced = dpv.curves.matrix_mechanism(prefix, sigma=1, replaced=True)
     assert squared(replaced.sensitivity) == far
+    assert (small.adjacency, replaced.adjacency) == (dpv.AddRemove(), dpv.Replace())
     both = dpv.curves.matrix_mechanism(prefix, sigma=1, together=[[0, 2], [1]])
     assert squared(both.sensitivity) == 3 + Fraction(1, 100) + 2 * Fraction(1, 10)
     # The wrong twin takes rows for columns.
