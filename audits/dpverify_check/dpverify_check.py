@@ -755,16 +755,20 @@ def tight_ends(low: Span, high: Span, most: Fraction | None = None) -> Callable[
     return shape
 
 
-def around(value: Span, slack: Fraction) -> Callable[[str, Any], None]:
-    """Both ends hold a number, and are at most a relative `slack` away from it."""
+def around(value: Span, slack: Fraction, rough: Span | None = None) -> Callable[[str, Any], None]:
+    """Both ends hold a number, and are at most a relative `slack` away from it.
+
+    Where it follows from doubles around another one, they are that far from what these prove.
+    """
+    reach = rough or value
 
     def shape(where: str, stated: Any) -> None:
         found = read_ends(where, stated)
         require(found.low <= value.high, f"{where}.lower", f"is above {_near(value)}")
         require(found.high >= value.low, f"{where}.upper", f"is below {_near(value)}")
-        far = slack * max(abs(value.low), abs(value.high))
-        close(value.low - found.low <= far, f"{where}.lower", f"is far from {_near(value)}")
-        close(found.high - value.high <= far, f"{where}.upper", f"is far from {_near(value)}")
+        far = slack * max(abs(reach.low), abs(reach.high))
+        close(reach.low - found.low <= far, f"{where}.lower", f"is far from {_near(value)}")
+        close(found.high - reach.high <= far, f"{where}.upper", f"is far from {_near(value)}")
 
     return shape
 
@@ -1333,9 +1337,9 @@ TIGHT = Fraction(1, 10**14)
 _TINY = Fraction(5e-324)
 
 
-def closed_form(value: Span) -> Callable[[str, Any], None]:
+def closed_form(value: Span, rough: Span | None = None) -> Callable[[str, Any], None]:
     """The enclosure of a closed form: tight but for a relative 10⁻¹⁴."""
-    return around(value, TIGHT + Fraction(1, 2**51))
+    return around(value, TIGHT + Fraction(1, 2**51), rough)
 
 
 class Curve:
@@ -1345,14 +1349,19 @@ class Curve:
     `rates` are P[L ≥ t] under both of the worst pair's laws, in doubles.
     """
 
+    @property
+    def rough(self) -> Curve:
+        """The curve that is proven from doubles around its numbers, where it isn't this one."""
+        return self
+
     def delta(self, epsilon: Fraction) -> Span:
         """Encloses δ(ε)."""
         raise NotImplementedError
 
     def delta_ends(self, epsilon: Fraction) -> Callable[[str, Any], None]:
         """What the ends of δ(ε) must be."""
-        value = self.delta(epsilon)
-        return exactly(value.low) if value.low == value.high else closed_form(value)
+        value, rough = self.delta(epsilon), self.rough.delta(epsilon)
+        return exactly(value.low) if value.low == value.high else closed_form(value, rough)
 
     def epsilon(self, delta: Fraction) -> Span:
         """Encloses ε(δ)."""
@@ -1360,8 +1369,8 @@ class Curve:
 
     def epsilon_ends(self, delta: Fraction) -> Callable[[str, Any], None]:
         """What the ends of ε(δ) must be."""
-        value = self.epsilon(delta)
-        return exactly(value.low) if value.low == value.high else closed_form(value)
+        value, rough = self.epsilon(delta), self.rough.epsilon(delta)
+        return exactly(value.low) if value.low == value.high else closed_form(value, rough)
 
     def root_ends(self, delta: Fraction) -> Callable[[str, Any], None]:
         """Where there is none: a bracket of the root, of a relative width of 2⁻⁴⁰ at most."""
@@ -1783,6 +1792,10 @@ class MixedCurve(Curve):
     positions: int
     differ: Span
 
+    @property
+    def rough(self) -> MixedCurve:
+        return replace(self, differ=doubles(self.differ))
+
     def at(self, differ: Fraction) -> StepCurve:
         """The curve of one probability."""
         return StepCurve(self.keep, self.other, self.positions, differ)
@@ -1796,7 +1809,7 @@ class MixedCurve(Curve):
         return Span(low, self.at(self.differ.high).epsilon(delta).high)
 
     def rates(self, threshold: float, noise: float = 1.0) -> tuple[float, float]:
-        return self.at(self.differ.high).rates(threshold, noise)
+        return self.at(self.rough.differ.high).rates(threshold, noise)
 
 
 @lru_cache(maxsize=64)
@@ -3250,7 +3263,7 @@ class SignSketch(Mechanism):
             ratio = max(ratio, Fraction(COIN - first, first))
         keep = ratio / (ratio + 1)
         if self.differ is not None:
-            return MixedCurve(keep, 1 - keep, self.matrix.k, doubles(self.differ))
+            return MixedCurve(keep, 1 - keep, self.matrix.k, self.differ)
         return StepCurve(keep, 1 - keep, self.positions)
 
     def _search(self) -> Search:
@@ -3263,8 +3276,8 @@ class SignSketch(Mechanism):
                 curve: Curve = _coins(parts, 2, positions)
             else:
                 kept = Fraction(parts, COIN)
-                curve = MixedCurve(kept, 1 - kept, positions, doubles(self.differ))
-            return Fraction(above(curve.delta(epsilon).high)) <= delta
+                curve = MixedCurve(kept, 1 - kept, positions, self.differ)
+            return Fraction(above(curve.rough.delta(epsilon).high)) <= delta
 
         return Search(pure_keep(epsilon, positions, 2), MAX_KEEP, holds)
 
@@ -3958,12 +3971,14 @@ def check_attacker(inputs: Inputs, mechanism: Mechanism, derived: Mapping[str, A
             raise Differs(f"{at}.threshold", "is not a number") from None
         require(repr(float(s)) == one["threshold"], f"{at}.threshold", "isn't in canonical form")
         rate, delta = Fraction(text), curve.delta(abs(s))
-        values = [_attacker_bound(s, rate, end) for end in delta]
-        value = Span(min(values[0].low, Fraction(1)), min(values[1].high, Fraction(1)))
+        value, rough = (
+            Span(*(min(end, Fraction(1)) for end in _attacker_bounds(s, rate, deltas)))
+            for deltas in (delta, curve.rough.delta(abs(s)))
+        )
         # δ is known to a relative 10⁻¹⁴, and its part of the bound is at most e^|s|δ.
         share: Fraction = max(iv_high(s), Fraction(1)) * delta.high / max(value.high, _TINY)
         slack = (1 + share) * (TIGHT + Fraction(1, 2**50))
-        around(value, slack)(f"{at}.true_positive_rate", one["true_positive_rate"])
+        around(value, slack, rough)(f"{at}.true_positive_rate", one["true_positive_rate"])
         high = read_ends(at, one["true_positive_rate"]).high
         require(high <= 1, f"{at}.true_positive_rate.upper", "is above 1")
         near = curve.quantile(float(rate))
@@ -3978,14 +3993,17 @@ def iv_high(s: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def _attacker_bound(s: Fraction, rate: Fraction, delta: Fraction) -> Span:
-    def value() -> Interval:
-        ratio = iv.exp(number(s))
-        if s >= 0:
-            return ratio * number(rate) + number(delta)
-        return 1 - ratio * number(1 - rate - delta)
+def _attacker_bounds(s: Fraction, rate: Fraction, deltas: Span) -> Span:
+    def bound(delta: Fraction) -> Span:
+        def value() -> Interval:
+            ratio = iv.exp(number(s))
+            if s >= 0:
+                return ratio * number(rate) + number(delta)
+            return 1 - ratio * number(1 - rate - delta)
 
-    return enclosed(value)
+        return enclosed(value)
+
+    return Span(bound(deltas.low).low, bound(deltas.high).high)
 
 
 def check_counts(inputs: Inputs, evidence: Mapping[str, Any]) -> bool:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
+import decimal
+import itertools
 import json
+import math
 import re
 import shutil
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import pytest
 from pydantic import ValidationError
 
@@ -96,6 +102,49 @@ def test_wrong_ones(number: int) -> None:
     lines = second.check_fields(fields, VECTORS / wrong["of"] / "sketch.npz")
     assert wrong["line"] in {line.name for line in lines if line.status == "differs"}
     assert "differs" in verified(fields, wrong["of"])
+
+
+def test_no_end_is_past_the_number_that_it_encloses() -> None:
+    """Of what is proven from doubles around a number, as the probability that a sign differs."""
+    fields = certificate("signs-drawn")
+    facts = fields["derived"]["facts"]
+    curve = second._made("dp-signrp-rr", json.dumps([fields["inputs"], facts])).curve
+    coin = facts["noise"]["flip_at_level_1"].removesuffix("/2**64")
+    differ, moved, caught = drawn_signs(), 0, 0
+    for point in fields["derived"]["curve"]:
+        with mpmath.workdps(50):
+            epsilon = mpmath.mpf(point["epsilon"])
+            true = delta_of_signs(epsilon, differ, mpmath.mpf(int(coin)) / 2**64)
+        for end, inwards in (("lower", math.inf), ("upper", -math.inf)):
+            double = math.nextafter(float(point["delta"][end]), inwards)
+            rounding = decimal.ROUND_FLOOR if end == "lower" else decimal.ROUND_CEILING
+            ends = point["delta"] | {end: second.decimal_string(double, rounding)}
+            past = double > true if end == "lower" else double < true
+            with pytest.raises(second.Differs) if past else contextlib.nullcontext():
+                curve.delta_ends(Fraction(point["epsilon"]))("delta", ends)
+            moved, caught = moved + 1, caught + past
+    assert 0 < caught < moved
+
+
+def drawn_signs() -> mpmath.mpf:
+    """The bound on how probably a sign differs: of a move by 1/2 and a norm of at least 2."""
+    with mpmath.workdps(50):
+        lost = mpmath.sqrt(6) / 2 * mpmath.mpf("0.5") / 1024
+        angle = 2 / mpmath.pi * mpmath.asin(mpmath.mpf("0.5") / (2 * (2 - lost)))
+        return angle + 2 * mpmath.sqrt(12 / mpmath.pi) / 2**21
+
+
+def delta_of_signs(epsilon: mpmath.mpf, differ: mpmath.mpf, flip: mpmath.mpf) -> mpmath.mpf:
+    """Of four positions, adding over how many differ and are kept, or flipped."""
+    keep, total = 1 - flip, mpmath.mpf(0)
+    for kept, flipped in itertools.product(range(5), repeat=2):
+        if kept + flipped <= 4:
+            ways = mpmath.factorial(4) / mpmath.factorial(kept) / mpmath.factorial(flipped)
+            ways /= mpmath.factorial(4 - kept - flipped)
+            mass = (keep * differ) ** kept * (flip * differ) ** flipped
+            mass *= ways * (1 - differ) ** (4 - kept - flipped)
+            total += mass * max(0, 1 - mpmath.exp(epsilon) * (flip / keep) ** (kept - flipped))
+    return total
 
 
 def test_a_mechanism_of_somebody_else_cannot_be_checked(tmp_path: Path) -> None:
