@@ -81,11 +81,12 @@ def _step(values: Values, epsilon: Fraction, delta: Fraction, times: int) -> Fra
     if delta == 0:
         return epsilon / times
     gamma = values["gamma"]
-    if gamma == 0:  # the density is at most 1/2 near 0, however steep the steps are
-        most = 1 - Fraction(1, 2**times)
-        rule = f"below {short_string(most)}, which no step reaches where gamma=0"
-        require(delta < most, "delta", short_string(delta), rule)
     return _largest(lambda step: Staircase(epsilon=step, gamma=gamma), epsilon, delta, times)
+
+
+def _most_of_staircase(values: Values) -> Fraction:
+    """P[L = ε₀] for steep steps: 1/2γ, which is at most 1, or 1/2 for γ = 0."""
+    return 1 / max(2 * values["gamma"], Fraction(1)) if values["gamma"] else Fraction(1, 2)
 
 
 def _scale_of_choice(
@@ -201,6 +202,7 @@ NAMED: Mapping[str, NoiseDistribution] = {
         curve=lambda values: Staircase(epsilon=values["step"], gamma=values["gamma"]),
         calibrate=_step,
         weakens=True,
+        most=_most_of_staircase,
     ),
     "truncated-laplace": NoiseDistribution(
         kind=TruncatedLaplace,
@@ -256,7 +258,7 @@ NAMED: Mapping[str, NoiseDistribution] = {
         theorem="the exact hockey-stick divergence; dpverify.accounting.curves.partition_selection",
         query={**_COUNT, "scale": "the scale b of the Laplace noise on a count"},
         defaults={**_UNIT, "groups": Fraction(1)},
-        noise=("threshold", "what a noisy count has to reach to be shown"),
+        noise=("threshold", "what a noisy count has to reach to be shown; not below sensitivity"),
         curve=_made(laplace_threshold),
         calibrate=_threshold,
     ),
@@ -265,7 +267,7 @@ NAMED: Mapping[str, NoiseDistribution] = {
         theorem="the exact hockey-stick divergence; dpverify.accounting.curves.partition_selection",
         query={**_COUNT, "sigma": "the standard deviation of the noise on a count"},
         defaults={**_UNIT, "groups": Fraction(1)},
-        noise=("threshold", "what a noisy count has to reach to be shown"),
+        noise=("threshold", "what a noisy count has to reach to be shown; not below sensitivity"),
         curve=_made(gaussian_threshold),
         calibrate=_threshold,
     ),

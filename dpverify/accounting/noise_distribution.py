@@ -12,7 +12,7 @@ from dpverify._decimals import context
 from dpverify.accounting.curves.gaussian import Gaussian, delta_gaussian, sigma_gaussian
 from dpverify.accounting.solve import brentq
 from dpverify.accounting.targets import Target
-from dpverify.enclosure import Enclosure, Real, SquareRoot, rational
+from dpverify.enclosure import Enclosure, Real, SquareRoot, enclose, rational, to_arb
 from dpverify.errors import NumericalError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import count
@@ -22,6 +22,7 @@ __all__ = ["NoiseDistribution", "Values"]
 Values = Mapping[str, Fraction]
 _SIGMA_DIGITS = context(10, ROUND_CEILING)
 _SIGMA_WIDTH, _SIGMA_STEP = 1e-8, 1e-9
+_LEAST_MU_SQUARED = 1e-120
 _SAMPLES_ACCURACY = 1e-3  # of a threshold: a millionth of the noise; each try takes a second
 
 
@@ -40,6 +41,7 @@ class NoiseDistribution:
     calibrate : the noise for (parameters, ε, δ) of so many releases together: an enclosure, or an
         exact number that is safe
     weakens : whether the noise is the less, the larger its parameter
+    most : of one release, a δ that it doesn't exceed at any ε, however little noise there is
     """
 
     kind: Callable[..., PrivacyCurve]
@@ -50,6 +52,7 @@ class NoiseDistribution:
     curve: Callable[[Values], PrivacyCurve]
     calibrate: Callable[[Values, Fraction, Fraction, int], Enclosure | Fraction]
     weakens: bool = False
+    most: Callable[[Values], Fraction] = lambda _: Fraction(1)
 
     @property
     def name(self) -> str:
@@ -69,25 +72,24 @@ class NoiseDistribution:
         """
         releases, share = count("times", times), rational("rate", rate)
         require(0 < share <= 1, "rate", rate, "in (0, 1]")
+        most = _together(share * self.most(values), releases)
         if share != 1:
             hint = "Gaussian noise is calibrated for samples."
             require(self.kind is Gaussian, "rate", rate, f"1 for {self.name}", hint)
-            return self._least_of_samples(values, target, releases, share)
+            size_of_query = values["sensitivity"]
+            return target.least(
+                lambda eps, delta: _sigma_of_samples(size_of_query, eps, delta, releases, share),
+                float,
+                most=most,
+                accuracy=_SAMPLES_ACCURACY,
+            )
 
         def size(noise: Enclosure | Fraction) -> float:
             safe = float(self.with_noise(values, noise)[self.noise[0]])
             return -safe if self.weakens else safe
 
-        return target.least(lambda eps, delta: self.calibrate(values, eps, delta, releases), size)
-
-    def _least_of_samples(
-        self, values: Values, target: Target, releases: int, share: Fraction
-    ) -> Fraction:
-        size = values["sensitivity"]
         return target.least(
-            lambda eps, delta: _sigma_of_samples(size, eps, delta, releases, share),
-            float,
-            accuracy=_SAMPLES_ACCURACY,
+            lambda eps, delta: self.calibrate(values, eps, delta, releases), size, most=most
         )
 
     def with_noise(self, values: Values, noise: Enclosure | Fraction) -> Values:
@@ -97,6 +99,13 @@ class NoiseDistribution:
             require(finite, self.noise[0], noise.upper, "finite", "Ask for a larger epsilon.")
         safe = Fraction(noise.upper) if isinstance(noise, Enclosure) else noise
         return {**values, self.noise[0]: safe}
+
+
+def _together(most: Fraction, times: int) -> Fraction:
+    """At least 1 − (1 − most)ⁿ."""
+    if most == 1 or times == 1:
+        return most
+    return Fraction(enclose(lambda: -(times * (-to_arb(most)).log1p()).expm1()).upper)
 
 
 def _sigma_of_samples(
@@ -141,10 +150,15 @@ def _limit_sigma(
 ) -> float:
     """Where to begin: as if μ² were T·q²·(e^{Δ²/σ²} − 1), as in the limit of many releases."""
     goal = float(delta)
-    low, high = 0.05, 1e6
+
+    def over(sigma: float) -> bool:
+        mu_squared = times * float(rate) ** 2 * math.expm1(sigma**-2)
+        if mu_squared < _LEAST_MU_SQUARED:
+            return False
+        return delta_gaussian(epsilon, 1, sensitivity=SquareRoot(Fraction(mu_squared))).lower > goal
+
+    low, high = 0.07, 1e60  # between which e^{1/σ²} and μ² are doubles far from their ends
     for _ in range(60):
         middle = math.sqrt(low * high)
-        mu_squared = times * float(rate) ** 2 * math.expm1(middle**-2)
-        over = delta_gaussian(epsilon, 1, sensitivity=SquareRoot(Fraction(mu_squared))).lower > goal
-        low, high = (middle, high) if over else (low, middle)
+        low, high = (middle, high) if over(middle) else (low, middle)
     return high * float(size)

@@ -57,15 +57,20 @@ def check_delta(delta: Fraction, *, least: Fraction = LEAST_DELTA) -> None:
     ParameterError
         Naming the value and the range.
     """
-    near_one = Fraction(1, 2) < delta < 1
-    shown = f"1 - {short_string(1 - delta)}" if near_one else short_string(delta)
     good = delta == 0 or least <= delta <= MOST_DELTA
-    require(good, "delta", shown, f"0, or in [{short_string(least)}, 1 - 1e-15]")
+    require(good, "delta", _shown(delta), f"0, or in [{short_string(least)}, 1 - 1e-15]")
+
+
+def _shown(share: Fraction) -> str:
+    """In few digits, near 1 of what is missing to it."""
+    near_one = Fraction(999, 1000) < share < 1
+    return f"1 - {short_string(1 - share)}" if near_one else short_string(share)
 
 
 _Noise = TypeVar("_Noise")
 _PRECISION = 256
 _SLACK = Fraction(1, 2**40)  # thresholds beside the proven one stay within the target too
+_LAST_DIGIT = Fraction(1, 2**51)
 _PLACES = 32  # where noise of some kinds reaches the target at some thresholds only
 _KINDS = (("epsilon",), ("advantage",), ("success",), ("tpr", "fpr"))
 
@@ -117,7 +122,8 @@ class Target:
             require(most < self.success < 1, "success", self.success, rule)
             with ctx.workprec(_PRECISION):
                 epsilon = rational_of((to_arb(most) / to_arb(1 - most)).log().lower())
-            return max(epsilon, Fraction(0)), (_within(self.success, most) - most) / (1 - most)
+            share = _within(self.success, most, _LAST_DIGIT)
+            return max(epsilon, Fraction(0)), (share - most) / (1 - most)
         return None
 
     def least(
@@ -125,6 +131,7 @@ class Target:
         noise_for: Callable[[Fraction, Fraction], _Noise],
         size: Callable[[_Noise], float],
         *,
+        most: Fraction = Fraction(1),
         accuracy: float = 1e-8,
     ) -> _Noise:
         """The least noise that reaches it; of several points that prove it, by the best one.
@@ -133,12 +140,14 @@ class Target:
         ----------
         noise_for : the least noise for a point (ε, δ), which proves that it keeps to it
         size : of some noise
+        most : a δ that no noise of this kind exceeds, at any ε; 1 if there is none
         accuracy : relative, of the search among points, in which the noise is flat where it is best
         """
         point = self.point()
+        share, rate = (Fraction(0), Fraction(0)) if point else self._rates()
+        self._require_some_noise(most)
         if point is not None:
             return noise_for(*point)
-        share, rate = self._rates()
         with ctx.workprec(_PRECISION):
             end = rational_of((to_arb(share) / to_arb(rate)).log().lower())
 
@@ -178,6 +187,20 @@ class Target:
             noises.append(noise_for(end, Fraction(0)))
         return min(noises, key=size)
 
+    def _require_some_noise(self, most: Fraction) -> None:
+        """Refuse a target that all noise reaches, as its δ never exceeds `most`."""
+        limits = {"delta": most, "advantage": most}
+        if self.success is not None:
+            anyway = max(self.prior or Fraction(1, 2), 1 - (self.prior or Fraction(1, 2)))
+            limits["success"] = anyway + (1 - anyway) * most
+        if self.fpr is not None:
+            limits["tpr"] = self.fpr + most
+        for name, limit in limits.items():
+            value = getattr(self, name)
+            needed = most == 1 or value is None or value < limit
+            rule = f"below {_shown(limit)}, which is never exceeded, however little noise there is"
+            require(needed, name, value, rule)
+
     def _rates(self) -> tuple[Fraction, Fraction]:
         """The rates t and f, or those of the same target turned round."""
         share, rate = self.tpr, self.fpr
@@ -187,10 +210,10 @@ class Target:
         require(
             rate < share < 1, "tpr", share, f"above fpr={rate}, which guessing has, and below 1"
         )
-        share = _within(share, rate)
+        share = _within(share, rate, _SLACK)
         return (share, rate) if share + rate <= 1 else (1 - rate, 1 - share)
 
 
-def _within(share: Fraction, least: Fraction) -> Fraction:
+def _within(share: Fraction, least: Fraction, slack: Fraction) -> Fraction:
     """Next below a share above `least`, so that what is proven of it in doubles is below it too."""
-    return max(share * (1 - _SLACK), (share + least) / 2)
+    return max(share * (1 - slack), (share + least) / 2)

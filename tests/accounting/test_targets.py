@@ -110,6 +110,10 @@ def test_the_point_of_a_success_is_that_of_the_best_guess() -> None:
     assert point is not None
     assert point[0] <= math.log(3) <= float(point[0]) + 1e-15
     assert Fraction(2, 5) * (1 - Fraction(1, 10**11)) <= point[1] < Fraction(2, 5)
+    prior = 1 - Fraction(1, 10**9)  # next to 1 no more is kept back than doubles need
+    rare = Target(success=(1 + prior) / 2, prior=prior).point()
+    assert rare is not None
+    assert HALF * (1 - Fraction(1, 10**6)) <= rare[1] < HALF
     half = Target(success="0.75").point()
     assert half is not None
     assert half[0] == 0

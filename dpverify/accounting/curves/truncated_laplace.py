@@ -12,8 +12,11 @@ and F(x) = 1 − F(−x). With E = e^(−v/2b) and x = e^(ε/2) the middle case 
 
     D x² − 2E x + K = 0,   K = 2 − D − 2(1 − D)δ,   x = K/(E + √(E² − DK)).
 
-δ never falls below F(v − A), so that the least bound for δ at scale b ≥ v/ε is
-A = b·ln(1 + (e^(v/b) − 1)/2δ), the paper's theorem 1 for b = v/ε.
+**The least bound** for a δ. δ rises with D. It never falls below F(v − A), which is δ at
+A = b·ln(1 + (e^(v/b) − 1)/2δ) for δ ≤ 1/2, the paper's theorem 1 for b = v/ε, and above 1/2 at
+D = E²/(1 − δ + √((1 − δ)² + (2δ − 1)E²)). That A is the least bound from ε = v/b on, and where it
+is at most (v + εb)/2; for larger A and ε < v/b it is that of the middle case, where
+D = 2(δ − 1 + Ex)/(x² − 1 + 2δ), and δ exceeds the 1 − Ex of Laplace noise that isn't cut off.
 """
 
 from __future__ import annotations
@@ -146,16 +149,30 @@ def bound_of_truncated_laplace(
 
     Parameters
     ----------
-    epsilon : at least sensitivity/scale
-    delta : in (0, 1/2)
+    epsilon : at least 0
+    delta : in (0, 1), above that of Laplace noise which isn't cut off
     scale, sensitivity : of the noise and the query
     """
-    rule = f"at least sensitivity/scale = {short_string(sensitivity / scale)}"
-    require(epsilon >= sensitivity / scale, "epsilon", short_string(epsilon), rule)
-    rule = "in (0, 1/2): this noise is bounded"
-    require(0 < delta < Fraction(1, 2), "delta", short_string(delta), rule)
+    size, reach = sensitivity / scale, (sensitivity / scale + epsilon) / 2
+    require(0 < delta < 1, "delta", short_string(delta), "in (0, 1): this noise is bounded")
+    if epsilon < size:
+        least = enclose(lambda: -to_arb((epsilon - size) / 2).expm1()).upper
+        rule = f"above {least:.4g}, the delta of this noise where it isn't cut off"
+        require(delta > least, "delta", short_string(delta), rule)
+
+    def at_edge() -> arb:
+        if delta < Fraction(1, 2):
+            return (to_arb(size).expm1() / to_arb(2 * delta)).log1p()
+        rest = to_arb(1 - delta)
+        root = (rest * rest + to_arb(2 * delta - 1) * to_arb(-size).exp()).sqrt()
+        return to_arb(size) + (rest + root).log()
 
     def value() -> arb:
-        return to_arb(scale) * (to_arb(sensitivity / scale).expm1() / to_arb(2 * delta)).log1p()
+        found = at_edge()
+        if epsilon < size and not found <= to_arb(reach):
+            x = to_arb(epsilon).exp()
+            cut = 2 * (to_arb((epsilon - size) / 2).expm1() + to_arb(delta))
+            found = ((x - 1 + to_arb(2 * delta)) / cut).log()
+        return to_arb(scale) * found
 
     return enclose(value)

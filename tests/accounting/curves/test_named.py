@@ -339,8 +339,17 @@ def test_the_published_bound_of_truncated_laplace_is_the_least() -> None:
     noise = dpv.calibrate(dpv.curves.TruncatedLaplace, epsilon=1, delta="1e-6", scale=1)
     assert float(noise.bound) == pytest.approx(math.log1p(math.expm1(1) / 2e-6), rel=1e-12)
     assert noise.delta_at(1).upper <= 1e-6
-    with pytest.raises(ParameterError, match="sensitivity/scale"):
+    with pytest.raises(ParameterError, match=r"above 0\.2212, the delta of this noise where"):
         dpv.calibrate(dpv.curves.TruncatedLaplace, epsilon="0.5", delta="1e-6", scale=1)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "0.5", "0.999", "1", "3"])
+@pytest.mark.parametrize("delta", ["0.4", "0.5", "0.6", "0.999"])
+def test_the_least_bound_of_truncated_laplace_at_large_deltas(epsilon: str, delta: str) -> None:
+    noise = dpv.calibrate(dpv.curves.TruncatedLaplace, epsilon=epsilon, delta=delta, scale=1)
+    assert noise.delta_at(epsilon).lower <= Fraction(delta)
+    less = evolve(noise, bound=noise.bound - (noise.bound - Fraction(1, 2)) / 10**9)
+    assert less.delta_at(epsilon).lower > Fraction(delta)
 
 
 # Partition selection
@@ -573,7 +582,15 @@ def test_ten_releases_reach_a_target_together(name: str) -> None:
         ),
         (
             lambda: dpv.calibrate(dpv.curves.Staircase, gamma=0, epsilon=1, delta="0.8", times=2),
-            "delta=0.8 must be below 0.75, which",
+            "delta=0.8 must be below 0.7500, which",
+        ),
+        (
+            lambda: dpv.calibrate(dpv.curves.Staircase, gamma=1, advantage="0.6"),
+            "advantage=0.6 must be below 0.5, which",
+        ),
+        (
+            lambda: dpv.calibrate(dpv.curves.Staircase, gamma="0.75", tpr="0.9", fpr="0.1"),
+            "tpr=0.9 must be below 0.7667, which",
         ),
         (
             lambda: dpv.calibrate(

@@ -278,6 +278,31 @@ def test_calibrated_noise_is_enough_and_little_less_is_not(times: int, rate: str
     assert less.delta_at(1).lower > 1e-6
 
 
+def test_noise_for_samples_at_tiny_deltas_is_searched_far_away() -> None:
+    goal = Fraction(1, 10**40)
+    noise = dpv.calibrate(dpv.Gaussian, epsilon=0, delta=goal, rate="0.1")
+    assert isinstance(noise.sigma, Fraction)
+    assert float(noise.sigma) == pytest.approx(0.1 / math.sqrt(2 * math.pi) / 1e-40, rel=1e-8)
+    assert noise.poisson_sampled(rate="0.1").delta_at(0).upper <= goal
+
+
+@pytest.mark.parametrize(
+    ("target", "refused"),
+    [
+        ({"epsilon": 3, "delta": "0.001"}, "delta=0.001 must be below 0.001, "),
+        ({"advantage": "0.002", "times": 2}, "advantage=0.002 must be below 0.001999, "),
+        ({"success": "0.6"}, "success=0.6 must be below 0.5005, "),
+        ({"success": "0.95", "prior": "0.1"}, "success=0.95 must be below 0.9001, "),
+        ({"tpr": "0.2", "fpr": "0.1"}, "tpr=0.2 must be below 0.101, "),
+    ],
+)
+def test_a_target_that_a_sample_alone_keeps_to_needs_no_noise(
+    target: dict[str, Any], refused: str
+) -> None:
+    with pytest.raises(ParameterError, match=f"^{refused}which is never exceeded, however little"):
+        dpv.calibrate(dpv.Gaussian, rate="0.001", **target)
+
+
 def test_noise_for_samples_is_refused_where_it_is_not_calibrated() -> None:
     with pytest.raises(dpv.ParameterError, match=r"rate=0\.1 must be 1 for Laplace"):
         dpv.calibrate(dpv.Laplace, epsilon=1, rate=0.1)
