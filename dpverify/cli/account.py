@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import cache
 from typing import Any, Literal
@@ -38,7 +38,6 @@ _REPEATED = {
     "times": "how many releases there are together",
     "rate": "the probability of a record to be in the sample of each",
 }
-_DOWN = context(18, ROUND_FLOOR)
 
 _name = click.argument("name", metavar="NAME")
 _parameters = click.option(
@@ -237,7 +236,9 @@ def calibrate(name: str, parameters: tuple[str, ...], as_json: bool, **goals: st
         repeated = {key: values.pop(key) for key in _REPEATED}
         least = noise.least(values, target, **repeated)
         facts: Facts = {
-            noise.noise[0]: least if isinstance(least, Enclosure) else _safe_decimal(least)
+            noise.noise[0]: least
+            if isinstance(least, Enclosure)
+            else _safe_decimal(least, rounding=ROUND_FLOOR if noise.weakens else ROUND_CEILING)
         }
         about = {"theorem": noise.theorem}
     else:
@@ -249,12 +250,12 @@ def calibrate(name: str, parameters: tuple[str, ...], as_json: bool, **goals: st
     _report("calibrate", name, {**point, **facts}, about, as_json=as_json)
 
 
-def _safe_decimal(noise: Fraction) -> str:
-    """A probability to keep, rounded down: less truthful answers are as private.
+def _safe_decimal(noise: Fraction, *, rounding: str) -> str:
+    """An exact number rounded to more noise, as a probability to keep is rounded down.
 
-    The discrete Gaussian's sigma is a decimal of fewer digits, and stays as it is.
+    A sigma that is a decimal of fewer digits stays as it is.
     """
-    return str(_DOWN.divide(Decimal(noise.numerator), Decimal(noise.denominator)))
+    return str(context(18, rounding).divide(Decimal(noise.numerator), Decimal(noise.denominator)))
 
 
 def _exact(values: Mapping[str, Real]) -> dict[str, Fraction]:

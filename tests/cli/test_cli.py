@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 import pytest
 
 from dpverify import __version__
+from dpverify.accounting.calibrate import DISTRIBUTIONS
+from dpverify.accounting.targets import Target
 from dpverify.certificate.certify import certify as certify_in_python
 from dpverify.certificate.verify import verify as verify_in_python
 from tests.helpers.command_line import result, run
@@ -91,6 +94,21 @@ def test_calibrated_noise_meets_its_target(name: str, capsys: pytest.CaptureFixt
     assert run("account", name, *arguments) == 0
     delta = Decimal(result(capsys, "account")["delta"]["upper"])
     assert Decimal("1e-4") * (1 - Decimal("1e-12")) < delta <= Decimal("1e-4")
+
+
+@pytest.mark.parametrize("name", ["discrete-laplace", "exponential", "staircase"])
+def test_an_exact_noise_is_printed_as_more_noise(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the decimal that is printed nobody proves again that it keeps to the target."""
+    noise = DISTRIBUTIONS[name]
+    goal = ("--epsilon", "1", "--delta", "1e-4", "--json")
+    assert run("calibrate", name, *options("times=3"), *goal) == 0
+    printed = Fraction(result(capsys, "calibrate")[noise.noise[0]])
+    proven = noise.least(noise.defaults, Target(epsilon=1, delta="1e-4"), times=3)
+    assert isinstance(proven, Fraction)
+    assert printed <= proven if noise.weakens else printed >= proven
+    assert abs(printed - proven) <= proven / 10**17
 
 
 def test_risk_in_plain_words_with_its_picture(
