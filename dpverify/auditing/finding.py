@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from dpverify.auditing.formatting import jsonable, named_numbers
+from dpverify.auditing.formatting import at_least, jsonable, named_numbers
 from dpverify.auditing.pair_text import pair_lines
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import GaussianFit
@@ -247,7 +247,7 @@ class Finding:
         if self.pair is not None and self.verdict == "violation":
             lines += pair_lines(self.pair)
         if self.epsilon_lower is not None:
-            lines.append(f"    epsilon is at least {self.epsilon_lower:.6g}")
+            lines.append(f"    epsilon is at least {at_least(self.epsilon_lower)}")
         if self.verdict == "violation" and self.evidence:
             lines.append(f"    evidence: {named_numbers(self.evidence.to_dict())}")
         if self.verdict != "inconclusive":

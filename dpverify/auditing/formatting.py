@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from dpverify.data.domain import is_sparse
+from dpverify.enclosure import Enclosure
 from dpverify.visible import shown, worded
 
-__all__ = ["jsonable", "named_numbers", "number"]
+__all__ = ["at_least", "at_most", "jsonable", "named_numbers", "number"]
 
 _LISTED = 6  # parts of a number of many that are listed
 _LONG = 14_000  # bits of a whole number that Python doesn't print
@@ -34,6 +35,22 @@ def number(value: Any) -> str:
         ends = [", ".join(str(each) for each in part) for part in (value[:2], value[-2:])]
         return f"({ends[0]}, …, {ends[1]})"
     return str(value)
+
+
+def at_least(value: float, spec: str = ".6g") -> str:
+    """A lower bound in few digits, rounded down."""
+    return _short(format(Enclosure(value, value, "lower"), spec), spec)
+
+
+def at_most(value: float, spec: str = ".6g") -> str:
+    """An upper bound in few digits, rounded up."""
+    return _short(format(Enclosure(value, value), spec), spec)
+
+
+def _short(text: str, spec: str) -> str:
+    """Without zeros at its end, as a double has none in such a format."""
+    plain = spec.endswith("g") and "." in text and "e" not in text.lower()
+    return text.rstrip("0").rstrip(".") if plain else text
 
 
 def jsonable(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from dpverify._axes import axes_or_new
 from dpverify.auditing.finding import Finding, Verdict, combined
-from dpverify.auditing.formatting import jsonable, number
+from dpverify.auditing.formatting import at_least, jsonable, number
 from dpverify.auditing.pair_text import pair_lines
 from dpverify.visible import escaped
 
@@ -170,7 +170,7 @@ class Report:
         reach = 1.2 * max(x for x in (claimed, *bounds.values(), 0.1) if math.isfinite(x))
         colours = ["#d55e00" if kind in broken else "#0072b2" for kind in bounds]
         bars = axes.barh([*bounds], [min(x, reach) for x in bounds.values()], color=colours)
-        labels = [f"{bound:.3g}" if bound else "no bound" for bound in bounds.values()]
+        labels = [at_least(bound, ".3g") if bound else "no bound" for bound in bounds.values()]
         axes.bar_label(bars, labels, padding=3)
         axes.axvline(min(claimed, reach), color="black", linestyle="--", label="claimed")
         axes.invert_yaxis()
@@ -221,7 +221,7 @@ def _violations(report: Report) -> list[str]:
     lines = ["  refuted by", *(f"    {kind:{width}}  {_MEANINGS[kind]}" for kind in kinds)]
     largest = max(violations, key=lambda finding: finding.epsilon_lower or 0.0)
     if largest.epsilon_lower:
-        lines.append(f"  epsilon is at least {largest.epsilon_lower:.6g}, by {largest.audit}")
+        lines.append(f"  epsilon is at least {at_least(largest.epsilon_lower)}, by {largest.audit}")
     by_pair: dict[str, list[Finding]] = {}
     for finding in violations:
         by_pair.setdefault("" if finding.pair is None else finding.pair.name, []).append(finding)

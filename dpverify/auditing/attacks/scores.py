@@ -42,7 +42,7 @@ from dpverify._axes import axes_or_new
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.attacks.trade_off import Band, band
-from dpverify.auditing.formatting import jsonable
+from dpverify.auditing.formatting import at_least, at_most, jsonable
 from dpverify.auditing.statistics.claim_test import curve_lines
 from dpverify.auditing.statistics.gaussian_model import GaussianFit, gaussian_fit
 from dpverify.auditing.statistics.score_bounds import (
@@ -136,7 +136,7 @@ class ScoreAudit:
 
     @property
     def _head(self) -> str:
-        bound = f"epsilon is at least {self.epsilon_lower:.6g} at delta {float(self.delta):g}"
+        bound = f"epsilon is at least {at_least(self.epsilon_lower)} at delta {float(self.delta):g}"
         return f"{bound}, at level {self.alpha:g}"
 
     def _details(self) -> list[str]:
@@ -144,22 +144,25 @@ class ScoreAudit:
         lines = [f"{self.event}, of {size}" if self.event else f"by {size}"]
         limits = ""
         if self.auc_limits is not None:
-            limits = ", between {:.4f} and {:.4f}".format(*self.auc_limits)
+            low, high = self.auc_limits
+            limits = f", between {at_least(low, '.4f')} and {at_most(high, '.4f')}"
         lines.append(f"AUC {self.auc:.4f}{limits}")
         lines += [
             f"TPR {rate.tpr:.4f} at FPR {100 * rate.fpr:g} %, "
-            f"between {rate.lower:.4f} and {rate.upper:.4f}"
+            f"between {at_least(rate.lower, '.4f')} and {at_most(rate.upper, '.4f')}"
             for rate in self.rates
         ]
         fit = self.gaussian_model
-        if fit is not None and fit.epsilon_lower is None:
-            lines.append(f"a Gaussian model doesn't fit (p = {fit.p_value:.3g})")
-        elif fit is not None:
-            lines.append(
-                f"under a Gaussian model, which they don't reject (p = {fit.p_value:.3g}) and "
-                f"can't show, mu = {fit.mu:.4g} and epsilon at least {fit.epsilon_lower:.4g}"
-            )
-        return lines
+        if fit is None:
+            return lines
+        if fit.epsilon_lower is None:
+            return [*lines, f"a Gaussian model doesn't fit (p = {fit.p_value:.3g})"]
+        least = at_least(fit.epsilon_lower, ".4g")
+        return [
+            *lines,
+            f"under a Gaussian model, which they don't reject (p = {fit.p_value:.3g}) and "
+            f"can't show, mu = {fit.mu:.4g} and epsilon at least {least}",
+        ]
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{escape(line)}</li>" for line in self._details())
@@ -177,7 +180,7 @@ class ScoreAudit:
         region = f"allowed by {claim}"
         if claim is None:
             claim = ApproxDP(epsilon=Fraction(self.epsilon_lower), delta=self.delta)
-            region = f"allowed at ε = {self.epsilon_lower:.3g}"
+            region = f"allowed at ε = {at_least(self.epsilon_lower, '.3g')}"
         grid = np.concatenate([[0.0], np.geomspace(1e-5, 1, 400)])
         lines = curve_lines(claim, self.delta)
         allowed = np.clip(np.min([slope * grid + base for slope, base in lines], axis=0), 0, 1)

@@ -41,6 +41,7 @@ from dpverify.auditing.attacks.base import Attack, Target, counted
 from dpverify.auditing.attacks.black_box import chosen
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BandEvidence, Finding, undrawn
+from dpverify.auditing.formatting import at_least
 from dpverify.auditing.outputs.arrays import require_numbers
 from dpverify.auditing.outputs.foreign import display_name
 from dpverify.auditing.settings import AuditKind
@@ -234,7 +235,8 @@ def _finding(
         if fit.epsilon_lower is not None:
             model = (
                 f" Under a Gaussian model, which they don't reject (p = {fit.p_value:.3g}) and "
-                f"can't show, ε would be at least {fit.epsilon_lower:.4f}; no verdict rests on it."
+                f"can't show, ε would be at least {at_least(fit.epsilon_lower, '.4f')}; no verdict "
+                "rests on it."
             )
     said = "refute" if refuted is not None else "do not refute"
     where = "" if refuted is None else f" (at ε = {refuted:.4g})"
@@ -244,8 +246,8 @@ def _finding(
         audit="trade-off",
         verdict="no_violation_found" if refuted is None else "violation",
         statement=(
-            f"{draws} draws a side {said} the claimed curve{where}: ε is at least {lower:.4f} at "
-            f"δ = {float(delta):g}, at level {alpha:g}.{plan}{model}"
+            f"{draws} draws a side {said} the claimed curve{where}: ε is at least "
+            f"{at_least(lower, '.4f')} at δ = {float(delta):g}, at level {alpha:g}.{plan}{model}"
         ),
         level=alpha,
         pair=pair,

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, LikelihoodRatioEvidence, Verdict
+from dpverify.auditing.formatting import at_least
 from dpverify.auditing.outputs.arrays import require_numbers
 from dpverify.auditing.outputs.foreign import foreign_code
 from dpverify.auditing.outputs.samples import both_sides, by_chunks, over_the_draw, prepares
@@ -100,8 +101,8 @@ class WhiteBoxAttack(Attack):
             statement=(
                 f"At the pair “{pair.name}” {{{'−L' if event.swapped else 'L'} ≥ "
                 f"{event.threshold:.4g}}} happened {counts.hits} times of {draws}, and "
-                f"{counts.false_hits} times on the other side: ε ≥ {best.epsilon_lower:.4g} at "
-                f"this δ{where}"
+                f"{counts.false_hits} times on the other side: ε ≥ "
+                f"{at_least(best.epsilon_lower, '.4g')} at this δ{where}"
             ),
             level=config.alpha,
             pair=pair,
