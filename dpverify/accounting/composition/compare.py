@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from dpverify.accounting.composition.compose import Claims, compose, grouped
@@ -50,31 +51,30 @@ def compared(
     total = compose(*releases, same_records=same_records)
     curves = [Composed(losses=losses) for losses in grouped(total.parts)]
     share = target / (2 * len(curves))
-    points = tuple(
-        ApproxDP(epsilon=Fraction(curve.epsilon_at(share).upper), delta=share) for curve in curves
-    )
+    ends = [curve.epsilon_at(share).upper for curve in curves]
     found = {"exact privacy losses": total.curve.epsilon_at(target)}
-    divergences = [_divergence(loss) for loss, _ in _all(curves)]
-    if None not in divergences:
-        parts = tuple(
-            (divergence, count)
-            for divergence, (_, count) in zip(divergences, _all(curves), strict=True)
-            if divergence is not None
-        )
-        renyi = RDP(parts=parts)
+    losses = [pair for curve in curves for pair in curve.losses() if not _says_nothing(pair[0])]
+    parts = [
+        (divergence, count)
+        for divergence, count in ((_divergence(loss), count) for loss, count in losses)
+        if divergence is not None
+    ]
+    if 0 < len(parts) == len(losses):
+        renyi = RDP(parts=tuple(parts))
         found[f"Rényi: {renyi.theorem}"] = renyi.epsilon_at(target)
-    rho = _rho(curves)
+    rho = _rho(losses)
     if rho is not None:
         concentrated = ZCDP(rho=rho)
         found[f"zCDP: {concentrated.theorem}"] = concentrated.epsilon_at(target)
-    for bound in reversed(applicable_bounds(points)):
-        found[bound.theorem] = bound.epsilon_at(target)
+    if math.inf not in ends:
+        points = tuple(ApproxDP(epsilon=Fraction(end), delta=share) for end in ends)
+        for bound in reversed(applicable_bounds(points)):
+            found[bound.theorem] = bound.epsilon_at(target)
     return found
 
 
-def _all(curves: Iterable[Composed]) -> Iterator[tuple[PrivacyLoss, int]]:
-    for curve in curves:
-        yield from curve.losses()
+def _says_nothing(loss: PrivacyLoss) -> bool:
+    return isinstance(loss, FiniteLoss) and all(p == q for p, q in loss.pairs)
 
 
 def _divergence(loss: PrivacyLoss) -> RenyiDivergence | None:
@@ -83,7 +83,7 @@ def _divergence(loss: PrivacyLoss) -> RenyiDivergence | None:
             return GaussianRenyi(mu_squared=mu_squared)
         case LaplaceLoss(shift=shift):
             return LaplaceRenyi(ratio=shift)
-        case FiniteLoss(pairs=pairs) if not loss.infinity_mass:
+        case FiniteLoss(pairs=pairs) if _infinity_mass(loss) == 0:
             return FiniteRenyi(pairs=pairs)
         case ResponseLoss(step=Log(argument=odds), share=share) if not loss.infinity_mass:
             other = share / (1 + odds)
@@ -95,17 +95,23 @@ def _both(share: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
     return ((1 - share, 1 - share),) if share < 1 else ()
 
 
-def _rho(curves: Iterable[Composed]) -> Fraction | None:
+def _infinity_mass(loss: PrivacyLoss) -> Fraction:
+    """Of the order of the neighbours that has the larger one."""
+    return max(loss.infinity_mass, loss.reverse().infinity_mass)
+
+
+def _rho(losses: Sequence[tuple[PrivacyLoss, int]]) -> Fraction | None:
     """ρ of all releases: μ²/2 of Gaussian noise, what pure ε-privacy gives for bounded losses."""
     total = Fraction(0)
-    for loss, count in _all(curves):
+    for loss, count in losses:
         if isinstance(loss, GaussianLoss):
             total += count * loss.mu_squared / 2
             continue
-        largest = loss.max_loss()
-        if largest is None or loss.infinity_mass:
+        largest = [side.max_loss() for side in (loss, loss.reverse())]
+        known = [Enclosure.of_ball(most).upper for most in largest if most is not None]
+        if len(known) < 2 or _infinity_mass(loss):
             return None
-        bound = Fraction(Enclosure.of_ball(largest).upper)
+        bound = Fraction(max(known))
         if bound > 0:
             total += count * ZCDP.pure(bound).rho
     return total or None

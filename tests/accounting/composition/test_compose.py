@@ -263,6 +263,29 @@ def test_every_theorem_on_randomized_response() -> None:
     assert len(found) == 7
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("delta", [DELTA, Fraction(1, 100)])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (
+            ("9/10", "1/10"),
+            ("1/2", "1/2"),
+        ),  # in one order at most ln 1.8 is lost, in the other ln 5
+        (("1/2", "1/2", "0"), ("1/3", "1/3", "1/3")),
+        (("1/2", "1/2"), ("1/2", "1/2")),
+    ],
+)
+def test_every_theorem_covers_both_orders_of_a_pair(
+    pair: tuple[tuple[str, ...], tuple[str, ...]], delta: Fraction, turned: bool
+) -> None:
+    p, q = reversed(pair) if turned else pair
+    found = compared([guarantee(DiscretePair(p=p, q=q))] * 5, delta)
+    exact = found["exact privacy losses"]
+    assert all(bound.upper >= exact.lower for bound in found.values())
+    assert (len(found) == 1) is (exact.upper == math.inf)
+
+
 def test_releases_on_one_draw_count_as_one_for_every_theorem() -> None:
     """Their guarantees taken for independent would give less than the truth."""
     found = compared([guarantee(ON_AVERAGE, "matrix")] * 10, DELTA, same_records=True)
