@@ -141,7 +141,7 @@ class PrivacyBound(ABC):
         """The ε of a few δ, for a table."""
         for exponent in (3, 6, 9):
             epsilon = self.epsilon_at(Fraction(1, 10**exponent))
-            yield f"epsilon at delta=1e-{exponent}", f"at most {epsilon.upper:.6g}"
+            yield f"epsilon at delta=1e-{exponent}", f"at most {epsilon:.6g}"
 
     def plot(self, axes: Any = None) -> Any:
         """Draw δ(ε), its proven upper end, and return matplotlib's axes.
