@@ -26,7 +26,14 @@ import numpy as np
 
 from dpverify._axes import axes_or_new
 from dpverify.data.adjacency import Adjacency, Group
-from dpverify.enclosure import Enclosure, Real, exact_string, number_string, rational
+from dpverify.enclosure import (
+    Enclosure,
+    Real,
+    exact_string,
+    number_string,
+    rational,
+    short_string,
+)
 from dpverify.errors import ParameterError, require, require_known
 from dpverify.execution.arithmetic import usual_errors
 from dpverify.numbers import whole
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
     from dpverify.accounting.notions.risk import Risk
 
 _LONGEST_DOUBLE = 24  # characters
+_TINIEST = Fraction(1, 2**1000)
 _FARTHEST = 2**1001  # twice as far as any finite loss of noise may lie
 _MOST_NOISE = Fraction(2**20)
 Notion = Literal["differential privacy", "individual differential privacy"]
@@ -498,14 +506,15 @@ def common_adjacency(adjacencies: Sequence[_Adjacent]) -> _Adjacent:
 
 
 def _shortened(value: Any, plain: Any) -> Any:
-    """A fraction that is no double to six digits, a curve as it prints itself, or as it stands."""
+    """A fraction, in few digits if it is no double, a curve as it prints itself; or as it is."""
     match value:
         case PrivacyBound():
             return str(value)
         case Fraction() if len(number := number_string(value)) <= _LONGEST_DOUBLE:
             return number
         case Fraction():
-            return f"~{float(value):.6g}"
+            far = value and not _TINIEST < abs(value) < 1 / _TINIEST  # perhaps no double
+            return f"~{short_string(value)}" if far else f"~{float(value):.6g}"
     return plain
 
 

@@ -430,3 +430,8 @@ def test_nothing_is_negative_next_to_the_bound() -> None:
             found = curve.delta_at(epsilon)
             assert found.upper >= leak
             assert found.lower >= Enclosure.of_exact(leak).lower
+
+
+def test_numbers_that_are_no_doubles_are_printed() -> None:
+    assert str(Laplace(scale="1e400")) == "Laplace(scale=~1.000e+400, sensitivity=1)"
+    assert str(ApproxDP(epsilon="1e-400")) == "ApproxDP(epsilon=~1e-400, delta=0)"
