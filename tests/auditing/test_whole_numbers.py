@@ -128,7 +128,7 @@ def test_doubles_are_left_out_and_asked_for(audited: Audited) -> None:
 
 
 def test_a_few_whole_doubles_are_no_whole_numbers(audited: Audited) -> None:
-    report = audited(seldom_fractions)
+    report = audited(seldom_fractions, seed=2, brief=False)  # trial draws are whole, at any pace
     (found,) = (finding for finding in report.findings if finding.audit == "precision")
     assert found.verdict == "inconclusive"
     assert "not all outputs are whole numbers" in found.statement

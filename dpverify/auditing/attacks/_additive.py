@@ -34,6 +34,7 @@ _OFTEN = 0.02  # their least share
 _REST = 50  # other values of the sample that get ramps
 _KNOTS = (0.05, 0.2, 0.35, 0.45, 0.55, 0.65, 0.8, 0.95)  # noise changes sides in the middle
 _CORRELATED = 0.5
+_LARGE = 1e100  # whose square is a number
 _MOST = 256  # parts of all columns
 _STEPS = 4
 _GAIN = 0.5
@@ -161,6 +162,8 @@ def _predicted(sample: Matrix, columns: list[int]) -> dict[int, tuple[tuple[int,
     values = sample[:, columns]
     low, high = np.quantile(values, [0.001, 0.999], axis=0)
     inside = np.all((values >= low) & (values <= high), axis=1)
+    if np.max(np.abs(values[inside]), initial=0.0) > _LARGE:
+        return {}
     spread = np.cov(values[inside], rowvar=False)
     width = np.sqrt(np.diag(spread))
     if not (width > 0).all() or np.max(np.abs(np.triu(spread / np.outer(width, width), 1))) < (

@@ -177,7 +177,8 @@ def _fits(own: Scores, other: Scores, left_out: Sequence[slice]) -> Scores:
     sides = np.stack([own, other])
     means = sides.mean(axis=1)
     units = sides - means[:, None]
-    spread = np.sqrt(np.mean(units**2, axis=(0, 1)))
+    with np.errstate(over="ignore"):  # beyond 1e150 the spread is infinite, and the weight 0
+        spread = np.sqrt(np.mean(units**2, axis=(0, 1)))
     spread[spread == 0] = 1.0
     units /= spread
     parts = [units[:, part] for part in left_out]
@@ -208,7 +209,8 @@ def _fits(own: Scores, other: Scores, left_out: Sequence[slice]) -> Scores:
 
 def standardised(earlier: Scores) -> Callable[[Scores], Scores]:
     """Columns in standard deviations from their means."""
-    centre, spread = earlier.mean(axis=0), earlier.std(axis=0)
+    with np.errstate(over="ignore"):
+        centre, spread = earlier.mean(axis=0), earlier.std(axis=0)
     spread[spread == 0] = 1.0
     return lambda scores: np.clip((scores - centre) / spread, -_FAR, _FAR)
 

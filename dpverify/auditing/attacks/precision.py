@@ -49,6 +49,7 @@ from dpverify.auditing.finding import EventEvidence, Finding, Verdict
 from dpverify.auditing.outputs.arrays import whole
 from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.leaves import inexact, low_bits
 from dpverify.auditing.outputs.values import Value
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import Judgement, judge
@@ -250,9 +251,9 @@ def _coordinates(
     sides = [outputs.reshape(len(outputs), -1) for outputs in (own, other)]
     # By the first eighth alone: what is an event must not depend on the draws that are counted.
     if all(flat.dtype.kind in "iu" for flat in sides) and any(
-        np.any(np.abs(flat[: len(flat) // 8].astype(np.float64)) > 2.0**53) for flat in sides
+        np.any(inexact(flat[: len(flat) // 8])) for flat in sides
     ):
-        sides = [np.concatenate([flat >> 32, flat & 0xFFFFFFFF], axis=1) for flat in sides]
+        sides = [np.concatenate([flat >> 32, low_bits(flat)], axis=1) for flat in sides]
     return [flat.astype(np.float64) for flat in sides]
 
 
@@ -324,8 +325,9 @@ def _apart(view: View) -> View:
 
 def _phase(power: int) -> View:
     def view(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        finite = np.where(np.isfinite(values), values, 0.0)
-        turns = np.ldexp(finite, -power) % 1.0
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(values, -power)
+        turns = np.where(np.isfinite(scaled), scaled, 0.0) % 1.0  # so large ones are whole turns
         # Half a sixteenth off, so that round-off near a multiple of the modulus stays in one cell.
         cells = np.floor(turns * _PHASES + 0.5).astype(np.int64) % _PHASES
         return _with_specials(values, cells, np.zeros(values.shape, dtype=np.int64))

@@ -166,10 +166,11 @@ def whole(outputs: NDArray[Any]) -> bool:
     if valued(outputs):  # also of several types
         raws = (output.raw for output in outputs)
         return all(isinstance(raw, np.ndarray) and whole(raw) for raw in raws)
-    return outputs.dtype.kind in "biu" or (
-        outputs.dtype.kind == "f"
-        and bool(np.all(outputs == np.floor(outputs)) and np.any(np.abs(outputs) < 2**53))
-    )
+    if outputs.dtype.kind != "f":
+        return outputs.dtype.kind in "biu"
+    with np.errstate(over="ignore"):  # of a longdouble
+        doubles = outputs.astype(np.float64)
+    return bool(np.all(outputs == np.floor(outputs)) and np.any(np.abs(doubles) < 2**53))
 
 
 def valued(outputs: NDArray[Any]) -> bool:

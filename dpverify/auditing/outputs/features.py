@@ -22,16 +22,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.digits import Digits, digits
-from dpverify.auditing.outputs.leaves import Block
+from dpverify.auditing.outputs.leaves import FARTHEST, Block, brought_near, far, inexact, low_bits
 from dpverify.auditing.outputs.values import Value, value_of
 
 __all__ = ["Features", "Matrix", "Truth", "features"]
@@ -40,13 +40,12 @@ Matrix = NDArray[Any]
 """Features of shape (draws, columns)."""
 
 _ITEMS = 1000  # of sets, the most frequent
-_INFINITE = 1e300  # stands for infinities, so that differences stay numbers
 _LEAVES = 500  # of values, the most frequent
 _LEAST = 2  # training outputs in which something came that has a column
 _WORDS = 40  # of one leaf
 _REPEATED = 4  # numbers of one leaf
 _OFTEN = 5  # training outputs in which such a number came
-_ZEROS = 64  # places that have columns for −0
+_BESIDE = 64  # places that have columns for what doubles below 1e300 don't hold, of each kind
 _COLUMNS = 400  # of values; fewer where there are many draws
 _CELLS = 40_000_000  # of a matrix of values
 _DISTINCT = 4_000_000  # numbers that are counted, of all leaves
@@ -97,24 +96,63 @@ def _plain(outputs: NDArray[Any], *, unpack: bool) -> Features:
     shape = outputs.shape[1:]
     if unpack and outputs.dtype == np.uint8:
         return _Numbers(kind="bits", shape=shape)
-    zeros = np.flatnonzero(_negative_zeros(outputs).any(axis=0))[:_ZEROS].tolist()
-    return _Numbers(kind="numbers", shape=shape, zeros=tuple(zeros))
-
-
-def _negative_zeros(outputs: NDArray[Any]) -> NDArray[np.bool_]:
     flat = outputs.reshape(len(outputs), -1)
-    if flat.dtype.kind != "f":
-        return np.zeros(flat.shape, dtype=np.bool_)
-    return np.asarray((flat == 0) & np.signbit(flat))
+    beside = {name: places for name, part in _PARTS.items() if (places := part.places(flat))}
+    return _Numbers(kind="numbers", shape=shape, beside=beside)
+
+
+class _Part(NamedTuple):
+    """What a double of at most 1e300 doesn't hold of a number.
+
+    Attributes
+    ----------
+    there : of numbers, which have it
+    of : the part of each
+    kinds : of the arrays that may have it
+    most : columns; None for as many as there are places, of what is half of the number
+    """
+
+    there: Callable[[NDArray[Any]], NDArray[np.bool_]]
+    of: Callable[[NDArray[Any]], NDArray[Any]]
+    kinds: str
+    most: int | None = None
+
+    def places(self, flat: NDArray[Any]) -> tuple[int, ...]:
+        """Columns that have it, in order; of many, those in which the two halves differ most."""
+        if flat.dtype.kind not in self.kinds:
+            return ()
+        places = np.flatnonzero(self.there(flat).any(axis=0))
+        if self.most and places.size > self.most:
+            parts = np.clip(self.of(flat[:, places]).astype(np.float64), -FARTHEST, FARTHEST)
+            parts /= max(np.abs(parts).max(), 1.0)  # so that squares are numbers
+            apart = _apart(*map(_Moments.of, np.array_split(parts, 2)))
+            places = np.sort(places[np.argsort(-apart, kind="stable")[: self.most]])
+        return tuple(places.tolist())
+
+    def columns(self, flat: NDArray[Any], places: tuple[int, ...]) -> NDArray[Any]:
+        """The parts of these columns; zeros where they can't have it."""
+        chosen = flat[:, places]
+        return self.of(chosen) if flat.dtype.kind in self.kinds else np.zeros(chosen.shape)
+
+
+def _negative_zeros(numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray((numbers == 0) & np.signbit(numbers))
+
+
+_PARTS: Mapping[str, _Part] = {
+    "is -0.0": _Part(_negative_zeros, _negative_zeros, "f", _BESIDE),
+    "mod 2**32": _Part(inexact, low_bits, "iu"),
+    "/ 2**64": _Part(far, brought_near, "f", _BESIDE),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Numbers:
-    """Arrays of one shape; with columns of their own for −0 in the places where it came."""
+    """Arrays of one shape; with columns for what doubles don't hold, in places where that came."""
 
     kind: Literal["numbers", "bits"]
     shape: tuple[int, ...]
-    zeros: tuple[int, ...] = ()
+    beside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,7 +163,8 @@ class _Numbers:
             shape = shape[1:]  # a data set of one row
         word = "bit" if self.kind == "bits" else "output"
         names = [word + (str(list(place)) if place else "") for place in np.ndindex(*shape)]
-        return (*names, *(Truth(f"{names[place]} is -0.0") for place in self.zeros))
+        beside = [f"{names[place]} {part}" for part, at in self.beside.items() for place in at]
+        return (*names, *(Truth(each) if each.endswith("-0.0") else each for each in beside))
 
     def matrix(self, outputs: NDArray[Any]) -> Matrix:
         if outputs.dtype == object or outputs.shape[1:] != self.shape:
@@ -133,10 +172,9 @@ class _Numbers:
         flat = outputs.reshape(len(outputs), -1)
         if self.kind == "bits":
             return np.unpackbits(flat.astype(np.uint8), axis=1)
-        numbers = np.clip(flat.astype(np.float64), -_INFINITE, _INFINITE)
-        if not self.zeros:
-            return numbers
-        return np.column_stack([numbers, _negative_zeros(flat)[:, self.zeros]])
+        beside = [_PARTS[part].columns(flat, places) for part, places in self.beside.items()]
+        numbers = np.column_stack([flat, *beside]) if beside else flat
+        return np.clip(numbers.astype(np.float64), -FARTHEST, FARTHEST)
 
     def _fitting(self, output: Any) -> NDArray[Any]:
         """The output, or zeros if it isn't of this kind; of this output alone."""
@@ -237,7 +275,7 @@ class _Values:
                 if columns is not None:
                     for column, number in _filled(columns, leaf):
                         row[column] = number
-        return np.clip(filled, -_INFINITE, _INFINITE)
+        return np.clip(filled, -FARTHEST, FARTHEST)
 
 
 def _filled(columns: _Columns, leaf: Any) -> Iterator[tuple[Any, Any]]:
@@ -348,6 +386,12 @@ class _Moments:
         self.count = 0
         self.sum: Any = 0.0
         self.squares: Any = 0.0
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.float64]) -> _Moments:
+        made = cls()
+        made.count, made.sum, made.squares = len(numbers), numbers.sum(0), (numbers**2).sum(0)
+        return made
 
     def add(self, number: Any) -> None:
         self.count += 1

@@ -29,9 +29,25 @@ from dpverify.auditing.outputs.numerals import numerals, spelling
 from dpverify.errors import PASSING
 from dpverify.visible import shown
 
-__all__ = ["MOST", "PLACE", "PLAIN", "Block", "Leaf", "Leaves", "cut", "said"]
+__all__ = [
+    "FARTHEST",
+    "MOST",
+    "PLACE",
+    "PLAIN",
+    "Block",
+    "Leaf",
+    "Leaves",
+    "brought_near",
+    "cut",
+    "far",
+    "inexact",
+    "low_bits",
+    "said",
+]
 
 _NAMED = 64  # numbers of an array that have names of their own
+FARTHEST = 1e300
+"""Stands for infinities, so that differences stay numbers; larger numbers are brought near it."""
 MOST = 4096
 """Leaves of one output that have names."""
 _BEYOND = f"beyond the first {MOST} parts"
@@ -43,7 +59,7 @@ _READ = 20_000  # characters of a text that are read; of the rest there is a che
 _NAN = struct.pack(">d", math.nan).hex()
 _NAN_BITS = int(_NAN, 16)
 _BITS = 2048  # of one whole number; of a longer one there is a checksum
-_EXACT = 2**53  # up to here doubles hold whole numbers
+_EXACT = 2**53  # below it doubles hold whole numbers; the next one is rounded to it
 _FAR = 10_000  # digits, or places before or behind the point, above which a decimal is no ratio
 _DOUBLE = 17  # digits that a double holds
 PLACE = re.compile(r" (?:at|@) 0x[0-9a-fA-F]+")
@@ -150,7 +166,7 @@ class Leaves:
         self.add(name, double)
         if double == 0 and math.copysign(1, double) < 0:
             self.word(name, "-0.0")
-        if abs(double) > _EXACT and not isinstance(number, Fraction):
+        if abs(double) >= _EXACT and not isinstance(number, Fraction):
             self._bits(name, number, double)
 
     def _ratio(self, name: str, number: Any) -> None:
@@ -165,6 +181,8 @@ class Leaves:
 
     def _bits(self, name: str, number: Any, double: float) -> None:
         """Of a number that a double may not hold, the last 32 bits; of a whole one all of them."""
+        if far(double):
+            self.add(f"{name} / 2**64", float(brought_near(double)))
         whole = int(number) if isinstance(number, int) or math.isfinite(double) else 0
         reach = min(whole.bit_length(), _BITS) if isinstance(number, int) else 32
         for shift in range(0, reach, 32):
@@ -207,8 +225,10 @@ class Leaves:
                 self.add(f"{told} in {name}", Block(array.shape, places.astype(float).tobytes()))
         double = np.where(undefined | negative, 0.0, double)
         self.add(name, Block(array.shape, double.tobytes()))
-        if flat.dtype.kind in "iu" and np.any(np.abs(double) > _EXACT):
-            low = (flat & 0xFFFFFFFF).astype(np.float64)
+        if np.any(far(double)):
+            self.add(f"{name} / 2**64", Block(array.shape, brought_near(double).tobytes()))
+        if flat.dtype.kind in "iu" and np.any(inexact(flat)):
+            low = low_bits(flat).astype(np.float64)
             self.add(f"{name} mod 2**32", Block(array.shape, low.tobytes()))
 
     def text(self, name: str, text: str) -> None:
@@ -236,6 +256,26 @@ class Leaves:
         words = text.split()
         for word in sorted(set(words)) if len(words) > 1 else ():
             self.add(f"{cut(word)!r} in {name}", 1.0)
+
+
+def inexact(whole: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which whole numbers a double may not hold."""
+    return np.asarray(np.abs(whole.astype(np.float64)) >= _EXACT)
+
+
+def low_bits(whole: NDArray[Any]) -> NDArray[Any]:
+    """The last 32 bits of whole numbers."""
+    return np.asarray(whole & 0xFFFFFFFF)
+
+
+def far(doubles: Any) -> NDArray[np.bool_]:
+    """Which numbers are larger than 1e300, and not infinite."""
+    return np.asarray(np.isfinite(doubles) & (np.abs(doubles) > FARTHEST))
+
+
+def brought_near(doubles: Any) -> NDArray[np.float64]:
+    """Numbers divided by 2⁶⁴."""
+    return np.ldexp(np.asarray(doubles, dtype=np.float64), -64)
 
 
 def said(value: Any, way: Callable[[Any], str] = repr) -> str:

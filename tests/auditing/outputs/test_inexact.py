@@ -8,12 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
-from dpverify.auditing.outputs.arrays import as_numbers
+from dpverify.auditing.outputs.arrays import Drawn, as_numbers, joined
+from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.values import kept, value_of
 from dpverify.auditing.report import Report
 from dpverify.auditing.settings import AuditKind
@@ -23,6 +25,7 @@ from dpverify.privacy import Pair
 
 Function = Callable[[NDArray[np.float64], np.random.Generator], Any]
 
+ANY: Any = "for messages"
 PAIR = Pair(name="even or odd", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 
 
@@ -74,6 +77,59 @@ def test_the_last_digit_is_audited(function: Function) -> None:
 def test_exact_parts(number: Any, leaves: dict[str, Any]) -> None:
     found = dict(value_of(number).leaves)
     assert found | leaves == found
+
+
+NEIGHBOURS = [
+    *((2**power, 2**power + 1) for power in (53, 62, 63, 64, 3000)),
+    (-(2**53), -(2**53) - 1),
+    (2**63 - 1, 2**63 - 2),
+    (1e308, np.nextafter(1e308, np.inf)),
+    *((sign * np.inf, sign * np.finfo(float).max) for sign in (1, -1)),
+    (0.0, -0.0),
+]
+"""Numbers that doubles don't hold, or that are infinite, beside the nearest ones."""
+
+HELD: dict[str, Callable[[Any], Any]] = {
+    "alone": lambda number: number,
+    "in a list": lambda number: [1, number],
+    "beside a text": lambda number: ["a", number],
+    "beside a fraction": lambda number: [0.5, number],
+    "in a column": lambda number: pandas.DataFrame({"a": [number]}),
+    "last of many": lambda number: [7] * 99 + [number],
+    "last of an array": lambda number: {"a": np.array([7] * 99 + [number], np.array(number).dtype)},
+}
+
+
+@pytest.mark.parametrize("numbers", NEIGHBOURS)
+@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
+def test_columns_tell_a_number_from_the_next(
+    numbers: tuple[Any, Any], held: Callable[[Any], Any]
+) -> None:
+    outputs = [[kept(held(number))] * 6 for number in numbers]
+    own, other = joined([Drawn.of(side, ANY, PAIR, 0, []) for side in outputs])
+    learned = features(np.concatenate([own, other]))
+    with np.errstate(all="raise"):
+        told, otherwise = (learned.matrix(side) for side in (own, other))
+    assert np.isfinite(told).all()
+    assert np.isfinite(otherwise).all()
+    assert not np.array_equal(told, otherwise)
+
+
+def test_the_telling_one_of_many_zeros_has_a_column() -> None:
+    """All of a hundred are −0 now and then, and the last one always is on one side."""
+    sides = np.where(np.random.default_rng(1).random((400, 100)) < 0.5, 0.0, -0.0)
+    sides[:200, -1], sides[200:, -1] = 0.0, -0.0
+    assert "output[99] is -0.0" in features(sides).names
+
+
+@pytest.mark.parametrize("base", [2**53, 2**60, -(2**60), 2**64])
+def test_small_noise_on_large_numbers_is_seen(base: int) -> None:
+    keep = 1 - np.exp(-2)
+
+    def noisy(record: NDArray[np.float64], rng: np.random.Generator) -> int:
+        return base + int(record[0]) + int(rng.geometric(keep)) - int(rng.geometric(keep))
+
+    assert audited(noisy, "black-box").verdict == "violation"
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant == 52, reason="a longdouble is a double here")
