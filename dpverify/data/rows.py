@@ -24,6 +24,8 @@ __all__ = ["copied", "copies", "edits", "is_labelled", "row_key", "rows_of", "sl
 def rows_of(data: Any) -> list[Any]:
     """The rows of a data set, in order; of a data frame as dicts.
 
+    Of pandas the index is part of a row, unless it is nothing but whole numbers without a name.
+
     A tuple of a matrix and a vector of as many labels, which a model learns from, has rows of both.
 
     Raises
@@ -39,8 +41,7 @@ def rows_of(data: Any) -> list[Any]:
     if hasattr(data, "to_dicts"):  # polars
         return list(data.to_dicts())
     if hasattr(data, "to_dict") and hasattr(data, "columns"):  # pandas
-        _require_different(data.columns)
-        return list(data.to_dict("records"))
+        return _of_pandas(data)
     if is_sparse(data):
         data = dense(data)
     listed = isinstance(data, Sequence) and not isinstance(data, str | bytes)
@@ -51,10 +52,19 @@ def rows_of(data: Any) -> list[Any]:
     return list(data)
 
 
+def _of_pandas(frame: Any) -> list[Any]:
+    index = frame.index
+    numbered = index.nlevels == 1 and index.name is None and index.dtype.kind in "iu"
+    if len(frame) and not numbered:
+        frame = frame.reset_index(allow_duplicates=True)
+    _require_different(frame.columns)
+    return list(frame.to_dict("records"))
+
+
 def _require_different(names: Iterable[Hashable]) -> None:
     """Refuse columns of one name, of which a row as a dict has one."""
     for name, times in Counter(names).most_common(1):
-        seen = f"a frame with {times} columns {name!r}"
+        seen = f"a frame with {times} columns {shown(name)}"
         require(times == 1, "data set", seen, "one whose columns have different names")
 
 

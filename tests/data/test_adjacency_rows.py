@@ -58,6 +58,12 @@ CASES: list[tuple[Adjacency, Any, Any, bool]] = [
     (LInf(1), [[3.0, 5.0]], [[4.5, 5.0]], False),
     (L2(5), [0.0, 0.0], [3.0, 4.0], True),
     (L2("4.999"), [0.0, 0.0], [3.0, 4.0], False),
+    (LInf(1), [2**60], [2**60 + 1], True),
+    (LInf(1), [2**60], [2**60 + 2], False),  # one double
+    (LInf(1), np.array([2**63], "u8"), np.array([2**63 + 2], "u8"), False),
+    (LInf(1), np.array([2**80], object), np.array([2**80 + 2], object), False),
+    (LInf(Fraction(1, 3)), np.array([0], object), np.array([Fraction(1, 3)]), True),
+    (L2(1), [2**60, 0], [2**60 + 2, 0], False),
 ]
 
 
@@ -96,6 +102,25 @@ def test_data_frames_are_rows() -> None:
         assert AddRemove().relates(made([ANN, BOB]), made([BOB]))
         assert not AddRemove().relates(made([ANN, BOB]), made([OLDER]))
         assert Replace().relates(made([ANN, BOB]), [OLDER, BOB])
+
+
+def test_the_index_of_pandas_counts_unless_it_is_numbers_without_a_name() -> None:
+    pandas = pytest.importorskip("pandas")
+    several = pandas.MultiIndex.from_tuples([("Ann", 1), ("Bob", 2), ("Eve", 3)])
+    days = pandas.date_range("2020", periods=3)
+    named = pandas.Index([7, 8, 9], name="whose")
+    for index in (several, days, named, pandas.Index(["x", "y", "z"])):
+        frame = pandas.DataFrame({"age": [41, 41, 41]}, index=index)
+        assert AddRemove().relates(frame[:2], frame[:1])
+        assert not Replace().relates(frame[:2], frame[1:])
+        assert not AddRemove().relates(frame[:2], frame[2:])
+        assert AddRemove().relates(frame[:1], frame[:0])
+    assert AddRemove(user="whose").relates(frame.set_index(named), frame.set_index(named)[1:])
+    for index in ([5, 3, 4], range(1, 4)):
+        frame = pandas.DataFrame({"age": [41, 7, 8]}, index=index)
+        assert AddRemove().relates(frame, frame[1:].reset_index(drop=True))
+    with pytest.raises(ParameterError, match="a frame with 2 columns 'whose' must be"):
+        AddRemove().relates(pandas.DataFrame({"whose": [1, 2, 3]}, index=named), [])
 
 
 def test_what_differs_has_another_key() -> None:

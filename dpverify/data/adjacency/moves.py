@@ -402,8 +402,9 @@ _OWN = "AddRemove and Replace relate other data, or an adjacency of your own (`u
 def _exact(value: Any, row: int, column: int) -> Fraction:
     """The value itself; NaN, which differs from itself, infinity and words have no distance."""
     try:
-        return Fraction(float(value))
-    except (TypeError, ValueError, OverflowError):
+        number = value.item() if isinstance(value, np.generic) else value
+        return Fraction(*number.as_integer_ratio())
+    except (AttributeError, TypeError, ValueError, OverflowError):
         place = f"value in row {row}, column {column}"
         raise ParameterError(place, value, "a finite number, if it changes", _OWN) from None
 
