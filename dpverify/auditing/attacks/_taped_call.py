@@ -39,7 +39,8 @@ class TapedCall:
     line : of the mechanism, file and number
     scales : of additive noise as it was asked for, flat
     factors, used : by which it was multiplied before something was added to it, and whether it was
-    inputs : numbers that may differ between runs; None where they can't be measured
+    inputs : numbers that may differ between runs, whole ones exactly; None where they can't be
+        measured
     output, raised : what is frozen
     sums : of `Noise`, by the places that were added to
     again : what its noise was added to once more
@@ -57,7 +58,7 @@ class TapedCall:
     scales: Array = field(default_factory=lambda: np.zeros(0))
     factors: Array = field(default_factory=lambda: np.zeros(0))
     used: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    inputs: Array | None = None
+    inputs: NDArray[Any] | None = None
     output: Any = None
     raised: Exception | None = None
     sums: dict[tuple[int, ...], Any] = field(default_factory=dict)
@@ -247,7 +248,9 @@ def _canonical(value: Any) -> Any:
         return ["mapping", *sorted(digest([name, each]) for name, each in value.items())]
     if hasattr(value, "columns") and hasattr(value, "dtypes"):
         table = [list(value.columns), list(map(str, value.dtypes))]
-        return ["table", _canonical(table), _canonical(np.asarray(value))]
+        # Row by row, as an array of all would be of doubles.
+        rows = value.itertuples(name=None) if hasattr(value, "itertuples") else value.rows()
+        return ["table", _canonical(table), _canonical([*rows])]
     if isinstance(value, list | tuple | range | ValuesView):
         return [_canonical(each) for each in value]
     if hasattr(value, "__array__"):
@@ -256,12 +259,15 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def measured(value: Any) -> Array | None:
-    """Numbers of an input, flat; None where it has none."""
+def measured(value: Any) -> NDArray[Any] | None:
+    """Numbers of an input, flat: doubles, or Python's whole numbers; None where it has none."""
     if isinstance(value, Noise):
         return None
     try:
         numbers = np.asarray(value)
+        exact = np.asarray(value, dtype=object).ravel()
     except ValueError:
         return None
+    if exact.size and all(isinstance(each, int | np.integer) for each in exact):
+        return np.array([int(each) for each in exact], dtype=object)
     return numbers.astype(np.float64).ravel() if numbers.dtype.kind in "biuf" else None

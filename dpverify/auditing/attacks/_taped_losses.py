@@ -56,7 +56,7 @@ def moved(call: TapedCall, twin: TapedCall) -> float:
         ratios = ratios[(call.inputs > 0) | (twin.inputs > 0)]
         return float(np.max(np.abs(ratios), initial=0.0))
     with np.errstate(invalid="ignore"):  # ∞ − ∞
-        difference = np.abs(call.inputs - twin.inputs)
+        difference = np.abs(call.inputs - twin.inputs).astype(np.float64)
     if np.any(np.isnan(difference)):
         return math.inf
     if call.declared is not None:
@@ -79,7 +79,7 @@ def _between(metric: str, one: NDArray[Any], other: NDArray[Any]) -> float:
         return float(np.count_nonzero(one != other))
     for name, norm in {"Absolute": 1, "L1": 1, "L2": 2, "LInf": np.inf}.items():
         if metric.startswith(name):
-            return float(np.linalg.norm(one - other, norm))
+            return float(np.linalg.norm((one - other).astype(np.float64), norm))
     return math.inf
 
 

@@ -101,6 +101,10 @@ _KEEPS = (
     "one data set with the same outputs differ"
 )
 _UNORDERED = "outside the model: calls of several threads, whose order the code doesn't decide"
+_REORDERED = (
+    "outside the model: calls of one primitive in an order that may depend on the data, as in "
+    "another order none moves by more than is declared"
+)
 _DECLARED = 1 / 64  # of the level, for declarations
 _SLACK = 1e-6  # of a declared sensitivity: round-off of norms clipped in single precision
 _SINGLE = 1e-5  # of inputs of single precision, 84 units in their last place
@@ -222,7 +226,8 @@ class _Run:
 def _same_inputs(one: TapedCall, other: TapedCall) -> bool:
     if one.inputs is None or other.inputs is None:
         return one.inputs is other.inputs
-    return np.array_equal(one.inputs, other.inputs, equal_nan=True)
+    whole = object in (one.inputs.dtype, other.inputs.dtype)  # which are no NaN
+    return np.array_equal(one.inputs, other.inputs, equal_nan=not whole)
 
 
 def _at(
@@ -283,11 +288,15 @@ def _judged(pair: Pair, first: _Run, second: _Run, claim: PrivacyCurve, allowed:
     moves = [moved(*both) for both in calls]
     sized = [relative(call, move) for (call, _), move in zip(calls, moves, strict=True)]
     seen = _Seen(pair=pair, rank=_COVERED, reason="", distance=max(sized, default=0.0))
-    broken = _broken(first, second, calls)
-    if broken is not None and max(len(run.tape.threads) for run in (first, second)) > 1:
+    reordered = _reordered(calls)
+    broken = _broken(first, second, calls, in_order=not reordered)
+    threads = max(len(run.tape.threads) for run in (first, second))
+    if (broken is not None or reordered) and threads > 1:
         return replace(seen, rank=_OUTSIDE, reason=_UNORDERED)
     if broken is not None:
         return replace(seen, rank=_BROKEN, reason=_breach(broken), broken=broken)
+    if reordered:
+        return replace(seen, rank=_CALLS_DIFFER, reason=_REORDERED)
     if first.raised and second.raised:
         reason = f"outside the model: it raised {first.raised}"
         return replace(seen, rank=_OUTSIDE, reason=reason, failed=True)
@@ -380,24 +389,17 @@ def _breach(broken: DeclarationEvidence) -> str:
     return f"{broken.declaration} at {broken.place}: given the same outputs so far it {how}"
 
 
-def _broken(first: _Run, second: _Run, calls: Calls) -> DeclarationEvidence | None:
+def _broken(
+    first: _Run, second: _Run, calls: Calls, *, in_order: bool
+) -> DeclarationEvidence | None:
     """A declaration that the runs disprove: an input's move, or a fact that isn't equal."""
-    for call, twin in calls:
+    for call, twin in calls if in_order else ():
         declared = call.declared
-        if declared is None or call.inputs is None or twin.inputs is None:
-            continue
-        if call.inputs.shape != twin.inputs.shape:
-            continue
-        inputs = np.concatenate([call.inputs, twin.inputs])
-        move = moved(call, twin)
-        most = float(rational("sensitivity", declared.sensitivity))
-        size = float(np.max(np.abs(inputs), initial=0.0)) * max(call.inputs.size, 1)
-        slack = _SLACK * most + (_SINGLE if _is_single(inputs) else ROUND_OFF) * size
-        if math.isfinite(move) and move > most + slack:
+        if declared is not None and (most := _beyond(call, twin)) is not None:
             return DeclarationEvidence(
                 declaration=f"primitive {declared.name} (call {call.number}, in {declared.norm})",
                 place=call.place,
-                moved=move,
+                moved=moved(call, twin),
                 allowed=most,
             )
     for (so_far, name), said in first.facts.items():
@@ -410,6 +412,54 @@ def _broken(first: _Run, second: _Run, calls: Calls) -> DeclarationEvidence | No
                     declaration=_equal(name), place=place, moved=1.0, allowed=0.0
                 )
     return None
+
+
+def _beyond(call: TapedCall, twin: TapedCall) -> float | None:
+    """The declared sensitivity, where the input of a primitive moves by more; else None."""
+    declared = call.declared
+    if declared is None or call.inputs is None or twin.inputs is None:
+        return None
+    if call.inputs.shape != twin.inputs.shape:
+        return None
+    inputs = np.concatenate([call.inputs, twin.inputs])
+    move = moved(call, twin)
+    most = float(rational("sensitivity", declared.sensitivity))
+    slack = _SLACK * most
+    if inputs.dtype != object:  # whole numbers have no round-off
+        size = float(np.max(np.abs(inputs), initial=0.0)) * max(call.inputs.size, 1)
+        slack += (_SINGLE if _is_single(inputs) else ROUND_OFF) * size
+    return most if math.isfinite(move) and move > most + slack else None
+
+
+def _reordered(calls: Calls) -> bool:
+    """Whether declarations are broken by the order of calls of equal primitives alone.
+
+    So it is where a loop over groups begins with the largest. What a call is given is then no
+    longer the input of the call in its place, and a person has to say whether the order shows.
+    """
+    marked: dict[str, Calls] = {}
+    for call, twin in calls:
+        if call.declared is not None:
+            marked.setdefault(call.settings, []).append((call, twin))
+    broken = [alike for alike in marked.values() if _any_beyond(alike)]
+    return bool(broken) and not any(map(_any_beyond, map(_sorted, broken)))
+
+
+def _any_beyond(calls: Calls) -> bool:
+    return any(_beyond(*both) is not None for both in calls)
+
+
+def _sorted(calls: Calls) -> Calls:
+    """Calls of one primitive, each with one of the replay whose input is near.
+
+    Of numbers no other order has a smaller largest move.
+    """
+    runs = ([each[side] for each in calls] for side in (0, 1))
+    own, other = (
+        sorted(run, key=lambda call: [] if call.inputs is None else call.inputs.tolist())
+        for run in runs
+    )
+    return list(zip(own, other, strict=True))
 
 
 def _is_single(inputs: NDArray[np.float64]) -> bool:
