@@ -36,8 +36,8 @@ class AuditConfig:
     seed : int, at least 0
         Of the replayable randomness.
     workers : int
-        Processes, −1 for all cores; no effect on the result. With 1 the mechanism never leaves this
-        process.
+        Processes, −1 for all cores; no effect on a finding. With 1 the mechanism never leaves this
+        process, and those of the determinism audit that compare processes aren't made.
     time_limit : real, positive
         Seconds that one release may take; all of an audit may take 1,000 times as many (`longest`).
     brief : bool or None

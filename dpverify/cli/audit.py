@@ -228,7 +228,7 @@ def audit(
     of_suite = [word for name in libraries for word in ("--library", name)]
     words_said = [*targets, *of_suite]
     flags = {"search": search, "seeded": seeded, "many": many}
-    run = _replay(words_said, chosen | said, delta, **flags)
+    run = _replay(words_said, chosen | said | {"workers": None}, delta, **flags)
     told = dict(chosen)
     chosen["alpha"] *= (1 - 1e-12) / len(subjects)
     unsaid = settings["draws"].origin == "default"
@@ -303,6 +303,7 @@ def _replay(
         words += [f"--{name}", str(chosen[name])]
     if chosen["time_limit"] != DEFAULTS["time_limit"]:
         words += ["--time-limit", str(chosen["time_limit"])]
+    words += ["--workers", "1"] if chosen["workers"] == 1 else []  # compares no processes
     words += ["--delta", delta] if delta else []
     words += [word for kind in chosen["kinds"] or () for word in ("--kind", kind)]
     words += [word for kind in chosen["without"] for word in ("--without", kind)]

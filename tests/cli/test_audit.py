@@ -275,7 +275,8 @@ def test_text(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     for word in ("refuted by", "record", "neighbour", "epsilon is at least 1.", "at level"):
         assert word in shown.out
     assert shown.err.splitlines() == ["1 of 1: halved", "  search", "  black-box"]
-    # The replay line gives the same report.
+    # The replay line gives the same report, with as many processes of the determinism audit.
+    assert "--workers 1" in shown.out
     line = next(line for line in shown.out.splitlines() if "replay" in line)
     assert _run(shlex.split(line.split("replay: ")[1])[1:]) == 1
     assert capsys.readouterr().out == shown.out

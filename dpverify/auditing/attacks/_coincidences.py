@@ -39,7 +39,6 @@ from itertools import count, takewhile
 from multiprocessing.connection import Connection
 from typing import Any
 
-import cloudpickle
 import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
@@ -47,7 +46,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks._behaviour import Runs, Trial, content, send
 from dpverify.auditing.finding import CoincidenceEvidence, Finding, Verdict
 from dpverify.auditing.outputs.foreign import display_name, foreign_code
-from dpverify.auditing.outputs.samples import packed, releaser
+from dpverify.auditing.outputs.samples import dumped, packed, releaser
 from dpverify.auditing.spaces.base import related
 from dpverify.auditing.statistics.claim_test import curve_lines, judge
 from dpverify.auditing.statistics.power import least_hits
@@ -74,7 +73,7 @@ work(Connection(int(sys.argv[1]), readable=False))
     join = subprocess.Popen.wait
 
     def __init__(self, work: Callable[[Connection], None], sender: Connection) -> None:
-        told = pickle.dumps(sys.path) + cloudpickle.dumps(work)
+        told = pickle.dumps(sys.path) + dumped(work)
         end = sender.fileno()
         super().__init__(
             [sys.executable, "-P", "-c", self._CODE, str(end)],

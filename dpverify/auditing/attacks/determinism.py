@@ -93,9 +93,10 @@ def _starts(config: AuditConfig) -> Sequence[str]:
 
 
 def _trial(target: Target, config: AuditConfig) -> Trial:
-    """With the level of each finding."""
+    """With the level of each finding, which is the same where no processes are started."""
     require(config.draws >= 20, "draws", config.draws, "at least 20")
-    level = config.alpha / (2 + len(_starts(config)) + len(target.pairs)) * (1 - 1e-12)
+    findings = 2 + len(_coincidences.STARTS) + len(target.pairs)
+    level = config.alpha / findings * (1 - 1e-12)
     return Trial(mechanism=target.mechanism, config=config.at_level(level))
 
 

@@ -20,12 +20,14 @@ call that hangs outside the interpreter is ended with its worker.
 
 from __future__ import annotations
 
+import io
 import pickle
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from time import perf_counter
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -56,6 +58,7 @@ __all__ = [
     "Sampled",
     "both_sides",
     "by_chunks",
+    "dumped",
     "one_side",
     "over_the_draw",
     "packed",
@@ -247,10 +250,36 @@ def by_chunks(
 def packed(mechanism: Mechanism) -> bytes | None:
     """The mechanism as it would be sent, with its state; None where it can't be."""
     try:
-        made: bytes = cloudpickle.dumps(mechanism)
+        return dumped(mechanism)
     except Exception:  # whatever an object of another library says to being pickled
         return None
-    return made
+
+
+def dumped(work: Any) -> bytes:
+    """What another process can load.
+
+    Raises
+    ------
+    Exception
+        Whatever an object says to being pickled.
+    """
+    made = io.BytesIO()
+    _Pickler(made).dump(work)
+    return made.getvalue()
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Refuses what is sent by its name in a script or notebook, where no process finds it.
+
+    Functions and classes of a script are sent whole, but not what `functools.lru_cache` makes.
+    """
+
+    def reducer_override(self, obj: Any) -> Any:
+        of_script = getattr(obj, "__module__", None) == "__main__"
+        if of_script and not isinstance(obj, type | FunctionType):
+            whole = not isinstance(obj.__reduce_ex__(pickle.DEFAULT_PROTOCOL), str)
+            require(whole, "mechanism", obj, "found by its name from other processes")
+        return super().reducer_override(obj)
 
 
 def one_side(

@@ -6,7 +6,8 @@ import importlib
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -342,6 +343,17 @@ def test_what_cannot_be_sent_to_a_process_is_inconclusive() -> None:
     findings = run(locked, processes=True)
     assert findings["fresh processes"].verdict == "inconclusive"
     assert findings["forked workers"].verdict == "no_violation_found"
+
+
+def test_findings_are_the_same_without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def unmade(trial: Trial, pair: Pair, name: str) -> Iterator[Callable[[], Finding]]:
+        yield lambda: trial.unable(pair, name, "this test starts none")
+
+    monkeypatch.setattr(_coincidences, "between", unmade)
+    alone, beside = (run(laplace, processes=processes) for processes in (False, True))
+    assert alone.items() <= beside.items()
+    assert len(alone) == len(beside) - 2
 
 
 def test_a_generator_that_forked_workers_share_is_remarked(

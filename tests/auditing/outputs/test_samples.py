@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -15,7 +17,8 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs import samples
 from dpverify.auditing.outputs.samples import releaser
-from dpverify.data.adjacency import Attribute
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import AddRemove, Attribute
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
@@ -113,3 +116,28 @@ def test_copies_of_a_generator_draw_no_chunk_twice(
     own, other = samples.sample_pair(Keeping(generates=generates), pair, config, "test")
     assert len(np.unique(own)) == len(np.unique(other)) == 50
     assert len(sent) == (0 if generates else 3)
+
+
+def test_what_a_script_knows_by_name_is_drawn_from_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other process finds a cached function of a script or notebook."""
+
+    def size(rows: tuple[int, ...]) -> int:
+        return len(rows)
+
+    size.__module__, size.__qualname__ = "__main__", "size"
+    cached = functools.lru_cache(size)
+    monkeypatch.setattr(sys.modules["__main__"], "size", cached, raising=False)
+    monkeypatch.setattr(samples, "_INLINE", 0.0)
+    monkeypatch.setattr(samples, "CHUNK", 10)
+    pair = Pair(name="one more", record=[], neighbour=[1])
+    config = AuditConfig(draws=30, workers=2)
+    for function in (
+        lambda rows, rng: cached(tuple(rows)) + rng.laplace(),
+        functools.partial(lambda size, rows, rng: size(tuple(rows)) + rng.laplace(), cached),
+    ):
+        mechanism = adapt(function, adjacency=AddRemove(), claim=ApproxDP(epsilon=1))
+        assert samples.packed(mechanism) is None
+        own, other = samples.sample_pair(mechanism, pair, config, "test")
+        assert len(np.unique(own)) == len(np.unique(other)) == 30
+    mechanism = adapt(lambda rows: size(rows), adjacency=AddRemove(), claim=ApproxDP(epsilon=1))
+    assert samples.packed(mechanism) is not None
