@@ -44,7 +44,7 @@ from dpverify.cli.where import where_options
 from dpverify.data.adjacency import AddRemove, Replace
 from dpverify.data.atomic_files import write_file
 from dpverify.enclosure import rational
-from dpverify.errors import PASSING, ConfigurationError, did_you_mean, require
+from dpverify.errors import PASSING, ConfigurationError, DPVerifyError, did_you_mean, require
 from dpverify.execution.progress import duration
 from dpverify.privacy import Pair
 from dpverify.visible import raised, shown
@@ -255,8 +255,14 @@ def audit(
         counts = " to ".join(map(str, dict.fromkeys((min(fitting), max(fitting)))))
         sides = f"{counts} draws from each side of each pair"
         talk(f"{len(subjects)} mechanisms, {sides}; what is left is told after the first")
-    reports = list(_timed(subjects, audited))
-    _write(_FORMATS["json" if as_json else style](reports), output)
+    form, reports = _FORMATS["json" if as_json else style], list[Reported]()
+    try:
+        reports.extend(_timed(subjects, audited))
+    except DPVerifyError:
+        if reports:  # of those before the one that can't be audited
+            _write(form(reports), output)
+        raise
+    _write(form(reports), output)
     verdicts = {report.verdict for report in reports}
     if "violation" in verdicts:
         return 1

@@ -47,6 +47,7 @@ def prints(record, rng):
 GOOD, BAD, LOST = claimed(laplace), claimed(halved), claimed(lost)
 PRINTS = claimed(prints)
 BOTH = [GOOD, BAD]
+CLAIMLESS = [BAD, type("Claimless", (), dict(release=laplace, adjacency=None, privacy=lambda _: 1))()]
 NUMBERS = [1, 2]
 """
 FAST = ["--draws", "200", "--kind", "black-box", "--workers", "1"]
@@ -266,6 +267,15 @@ def test_what_runs_and_how_long(
         "2 of 3: laplace, about 4 minutes left",
         "3 of 3: laplace, about 100 seconds left",
     ]
+
+
+def test_reports_before_one_that_cannot_be_audited_are_written(
+    module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(["audit", f"{module}:CLAIMLESS", *FAST]) == 2
+    shown = capsys.readouterr()
+    assert "halved: violation, at level 0.005" in shown.out
+    assert "2 of 2: Claimless\ndpverify: privacy()=1 must be a privacy curve" in shown.err
 
 
 def test_text(module: str, capsys: pytest.CaptureFixture[str]) -> None:
