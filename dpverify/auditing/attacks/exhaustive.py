@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from itertools import permutations, product
 from typing import Any, ClassVar, Protocol
 
@@ -31,6 +31,7 @@ from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import DPVerifyError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Exhaustive, Pair
+from dpverify.visible import shown
 
 __all__ = [
     "ExactMoments",
@@ -117,7 +118,7 @@ class Exhaustion:
             return Enclosure(float("inf"), float("inf"))
         if largest <= 1:
             return Enclosure(0.0, 0.0)
-        return enclose(lambda: to_arb(largest).log())
+        return enclose(partial(_logarithm, largest))
 
     def delta(self, ratio: Fraction) -> Worst:
         """Largest Σ max(p − ratio·q, 0) over all pairs, exactly; `ratio` stands for e^ε."""
@@ -134,18 +135,19 @@ class Exhaustion:
         """Whether δ(ε) is proven to be above what the claim allows there."""
         eps = rational("epsilon", epsilon)
         allowed = claim.delta_at(eps).upper
+        for pair in self.pairs:
+            surely = [
+                (p, q)
+                for p, q in self._excess(*pair, Fraction(1)).values()
+                if not q or _surely_above(p / q, eps)
+            ]
 
-        def largest() -> arb:
-            factor, most = to_arb(eps).exp(), arb(0)
-            for first, second in self.pairs:
-                total = arb(0)
-                for output, p in self.laws[first].items():
-                    q = self.laws[second].get(output, Fraction(0))
-                    total += (to_arb(p) - factor * to_arb(q)).max(arb(0))
-                most = most.max(total)
-            return most + 1  # the width is that of 1 + δ, which may be 0
+            def excess(surely: Any = surely) -> arb:
+                return sum((to_arb(p) - to_arb(eps).exp() * to_arb(q) for p, q in surely), arb(0))
 
-        return enclose(largest).lower - 1 > allowed
+            if surely and (allowed == 0 or enclose(excess).lower > allowed):
+                return True
+        return False
 
     def _excess(
         self, first: int, second: int, ratio: Fraction
@@ -157,6 +159,16 @@ class Exhaustion:
             if p > ratio * q:
                 found[output] = (p, q)
         return found
+
+
+def _logarithm(ratio: Fraction) -> arb:
+    return to_arb(ratio).log()
+
+
+@lru_cache(maxsize=4096)
+def _surely_above(ratio: Fraction, epsilon: Fraction) -> bool:
+    """Whether ln(ratio) > ε, to a double's last digit; many outputs have one ratio."""
+    return enclose(partial(_logarithm, ratio)).lower > epsilon
 
 
 def exhaust(mechanism: FiniteMechanism, records: Sequence[Any]) -> Exhaustion:
@@ -176,7 +188,13 @@ def exhaust(mechanism: FiniteMechanism, records: Sequence[Any]) -> Exhaustion:
     laws: list[Law] = []
     held = 0
     for number, record in enumerate(records):
-        law = mechanism.distribution(record)
+        law = {
+            output: p if isinstance(p, Fraction) else rational(f"probability of {shown(output)}", p)
+            for output, p in mechanism.distribution(record).items()
+        }
+        for output in law:  # by which it is looked up
+            rule = "equal to itself, and NaN isn't"
+            require(_equals_itself(output), f"output of record {number}", output, rule)
         total = sum(law.values(), Fraction(0))
         if total != 1 or any(p < 0 for p in law.values()):
             raise ParameterError(
@@ -236,6 +254,11 @@ class ExhaustiveAttack(Attack):
                 )
             )
         return findings
+
+
+def _equals_itself(output: Any) -> bool:
+    parts = output if isinstance(output, tuple) else (output,)
+    return all(bool(part == part) for part in parts)  # noqa: PLR0124
 
 
 def _records(pair: Pair) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -180,3 +180,39 @@ def test_too_large_an_enumeration_is_refused_before_it_starts() -> None:
         exact_moments([coin] * 30, never)
     with pytest.raises(ParameterError, match=r"law 1=0.75 must be probabilities that sum"):
         exact_moments([coin, {0: Fraction(3, 4)}], never)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Laws that are written down; nothing is released."""
+
+    laws: tuple[Mapping[Any, Any], ...]
+    adjacency: Adjacency = field(default_factory=lambda: Attribute(1))
+
+    def distribution(self, record: Any) -> Mapping[Any, Any]:
+        return self.laws[int(record[0])]
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 10**size) for size in (3, 17, 20, 300, 400)])
+def test_an_output_that_hardly_ever_comes_refutes_a_pure_claim(share: Fraction) -> None:
+    records = [np.array([0.0]), np.array([1.0])]
+    found = exhaust(Written(({"a": Fraction(1)}, {"a": 1 - share, "b": share})), records)
+    for epsilon in (0, 1):
+        assert found.exceeds(ApproxDP(epsilon=epsilon), epsilon)
+        assert not found.exceeds(ApproxDP(epsilon=epsilon, delta=share), epsilon)
+        small = float(share) < 1e-300  # where doubles end
+        assert found.exceeds(ApproxDP(epsilon=epsilon, delta=share / 2), epsilon) or small
+    odds = {"a": share, "b": 1 - share}, {"a": share / 3, "b": 1 - share / 3}
+    found = exhaust(Written(odds), records)
+    assert found.exceeds(ApproxDP(epsilon=Fraction("1.0986")), Fraction("1.0986"))
+    assert not found.exceeds(ApproxDP(epsilon=Fraction("1.0987")), Fraction("1.0987"))
+
+
+def test_probabilities_are_exact_numbers_and_outputs_equal_themselves() -> None:
+    records = [np.array([0.0]), np.array([1.0])]
+    assert exhaust(Written(({"a": 0.75, "b": 0.25},) * 2), records).ratio().value == 1
+    with pytest.raises(ParameterError, match="probability of 'a'=one must be"):
+        exhaust(Written(({"a": "one"},) * 2), records)
+    laws = tuple({(float("nan"),): Fraction(1)} for _ in range(2))
+    with pytest.raises(ParameterError, match="must be equal to itself, and NaN isn't"):
+        exhaust(Written(laws), records)
