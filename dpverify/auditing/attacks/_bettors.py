@@ -179,7 +179,8 @@ def _fits(own: Scores, other: Scores, left_out: Sequence[slice]) -> Scores:
     units = sides - means[:, None]
     with np.errstate(over="ignore"):  # beyond 1e150 the spread is infinite, and the weight 0
         spread = np.sqrt(np.mean(units**2, axis=(0, 1)))
-    spread[spread == 0] = 1.0
+    still = spread == 0  # in units of what lies between the sides, so that the score is a number
+    spread[still] = np.maximum(np.abs(means[0] - means[1]), 1.0)[still]
     units /= spread
     parts = [units[:, part] for part in left_out]
     kept = np.array([[len(own) - part.shape[1]] for part in parts])

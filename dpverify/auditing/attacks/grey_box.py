@@ -311,7 +311,7 @@ class _Check:
     ) -> _Seen:
         """What the model says of two runs that asked for the same noise; or why it doesn't hold."""
         calls = own.recorder.calls
-        with np.errstate(invalid="ignore"):  # ∞ − ∞
+        with np.errstate(over="ignore", invalid="ignore"):  # ∞ − ∞
             change = other.output - own.output
         if not np.all(np.isfinite(change)):
             return _outside(pair, "an output without noise isn't finite")

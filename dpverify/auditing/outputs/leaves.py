@@ -270,12 +270,15 @@ def low_bits(whole: NDArray[Any]) -> NDArray[Any]:
 
 def far(doubles: Any) -> NDArray[np.bool_]:
     """Which numbers are larger than 1e300, and not infinite."""
-    return np.asarray(np.isfinite(doubles) & (np.abs(doubles) > FARTHEST))
+    with np.errstate(over="ignore"):  # of a longdouble
+        sizes = np.abs(np.asarray(doubles, dtype=np.float64))
+    return np.asarray(np.isfinite(sizes) & (sizes > FARTHEST))
 
 
 def brought_near(doubles: Any) -> NDArray[np.float64]:
     """Numbers divided by 2⁶⁴."""
-    return np.ldexp(np.asarray(doubles, dtype=np.float64), -64)
+    with np.errstate(over="ignore"):
+        return np.ldexp(np.asarray(doubles, dtype=np.float64), -64)
 
 
 def said(value: Any, way: Callable[[Any], str] = repr) -> str:
