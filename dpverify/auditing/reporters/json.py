@@ -15,4 +15,5 @@ def json(reports: Sequence[Reported]) -> str:
     """The document of all commands with `--json`; its result is a list of `Report.to_dict()`."""
     result = [report.to_dict() for report in reports]
     document = {"dpverify": __version__, "command": "audit", "result": result}
-    return standard_json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    text = standard_json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return text.encode(errors="backslashreplace").decode()  # half a character is escaped
