@@ -14,9 +14,10 @@ from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Enclosure
 from dpverify.visible import shown, worded
 
-__all__ = ["at_least", "at_most", "jsonable", "named_numbers", "number"]
+__all__ = ["at_least", "at_most", "bound", "jsonable", "named_numbers", "number"]
 
 _LISTED = 6  # parts of a number of many that are listed
+_WHOLE = 2.0**53  # below which all digits of whole doubles are theirs
 _LONG = 14_000  # bits of a whole number that Python doesn't print
 
 
@@ -51,6 +52,12 @@ def _short(text: str, spec: str) -> str:
     """Without zeros at its end, as a double has none in such a format."""
     plain = spec.endswith("g") and "." in text and "e" not in text.lower()
     return text.rstrip("0").rstrip(".") if plain else text
+
+
+def bound(value: float) -> str:
+    """The end of an event: whole numbers with all digits, as six make another event of them."""
+    whole = abs(value) < _WHOLE and value == math.floor(value)
+    return str(int(value)) if whole else f"{value:.6g}"
 
 
 def jsonable(value: Any) -> Any:

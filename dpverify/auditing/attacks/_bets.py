@@ -39,6 +39,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.formatting import bound
+
 __all__ = ["Bet", "Event", "EventBet", "OddsBet", "factor", "stakes", "with_fitted"]
 
 Scores = NDArray[np.float64]
@@ -106,7 +108,7 @@ class EventBet(Bet):
         event = self.events[self.main]
         fitted = 0 < self.weights.size == event.column
         name = "the fitted score" if fitted else f"score {event.column}"
-        return f"{name} {'>' if event.above else '<='} {event.threshold:.6g}"
+        return f"{name} {'>' if event.above else '<='} {bound(event.threshold)}"
 
 
 def factor(own: Event, other: Event, stake: Any, charged: Any, scores: Scores) -> Any:

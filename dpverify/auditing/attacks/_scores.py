@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._additive import Additive, additive, atoms, sample
+from dpverify.auditing.formatting import bound
 from dpverify.auditing.outputs.features import Matrix, Truth
 from dpverify.execution.threads import one_thread
 
@@ -146,7 +147,7 @@ class _Unflagged:
 
     def event(self, threshold: float, *, above: bool) -> str:
         """An inequality, and whether flags are inside."""
-        flags = " or ".join(f"{flag:.6g}" for flag in sorted(self.flags))
+        flags = " or ".join(map(bound, sorted(self.flags)))
         inside = (self.end > 0) == above
         if math.isinf(threshold) and inside:
             return f"{self.name} is {flags}"
@@ -174,7 +175,7 @@ class _Distance:
 
     def event(self, threshold: float, *, above: bool) -> str:
         """An inequality."""
-        return _inequality(f"|{self.name} - {self.centre:.6g}|", threshold, above=above)
+        return _inequality(f"|{self.name} - {bound(self.centre)}|", threshold, above=above)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +215,7 @@ class _Histogram:
         inside = self.ratios >= threshold if above else self.ratios <= threshold
         change = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
         ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
-        intervals = [f"[{a:.6g}, {b:.6g})" for a, b in ends[change].reshape(-1, 2).tolist()]
+        intervals = [f"[{bound(a)}, {bound(b)})" for a, b in ends[change].reshape(-1, 2).tolist()]
         return f"{self.name} in {' or '.join(intervals)}"
 
 
@@ -257,7 +258,7 @@ class _Repeated:
             for row, ratio in self.ratios.items()
             if ((ratio >= threshold) if above else (ratio <= threshold)) != others
         ]
-        shown = ", ".join(" ".join(f"{value:.6g}" for value in row) for row in listed[:_LISTED])
+        shown = ", ".join(" ".join(map(bound, row)) for row in listed[:_LISTED])
         more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
         return f"output is {'none' if others else 'one'} of {shown}{more}"
 
@@ -354,7 +355,7 @@ def _inequality(name: str, threshold: float, *, above: bool) -> str:
     """An event of one column; of what holds or doesn't, in words."""
     if isinstance(name, Truth) and threshold == above:
         return str(name) if above else f"not: {name}"
-    return f"{name} {'≥' if above else '≤'} {threshold:.6g}"
+    return f"{name} {'≥' if above else '≤'} {bound(threshold)}"
 
 
 def _telling(first: NDArray[np.float32], second: NDArray[np.float32]) -> list[int]:

@@ -30,6 +30,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.formatting import bound
 from dpverify.auditing.outputs.digits import Digits, digits
 from dpverify.auditing.outputs.leaves import FARTHEST, Block, brought_near, far, inexact, low_bits
 from dpverify.auditing.outputs.values import Value, value_of
@@ -361,7 +362,7 @@ class _Seen:
                 if self._varies()
             },
             repeated={
-                n: added(Truth(f"{name} is {n:g}")) for n in often[:_REPEATED] if self._many()
+                n: added(Truth(f"{name} is {bound(n)}")) for n in often[:_REPEATED] if self._many()
             },
             shape=shape,
             places=places,

@@ -132,6 +132,14 @@ def test_small_noise_on_large_numbers_is_seen(base: int) -> None:
     assert audited(noisy, "black-box").verdict == "violation"
 
 
+def test_events_have_all_digits_of_whole_numbers() -> None:
+    def told(record: NDArray[np.float64], rng: np.random.Generator) -> int:
+        return 1_234_567 + int(record[0])
+
+    (finding,) = audited(told, "black-box").findings
+    assert "1234568" in finding.statement or "1234567" in finding.statement
+
+
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant == 52, reason="a longdouble is a double here")
 @pytest.mark.parametrize("size", [0, 3, 100])
 @pytest.mark.parametrize(
