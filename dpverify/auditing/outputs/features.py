@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, NamedTuple, Protocol
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.formatting import bound
 from dpverify.auditing.outputs.digits import Digits, digits
 from dpverify.auditing.outputs.leaves import FARTHEST, Block, brought_near, far, inexact, low_bits
+from dpverify.auditing.outputs.reader import PLACED
 from dpverify.auditing.outputs.values import Value, value_of
 
 __all__ = ["Features", "Matrix", "Truth", "features"]
@@ -92,7 +93,10 @@ def _plain(outputs: NDArray[Any], *, unpack: bool) -> Features:
     """Without remainders."""
     if outputs.dtype == object:
         if all(isinstance(output, set | frozenset) for output in outputs):
-            return _Sets(items=_items(outputs))
+            counts = Counter(chain.from_iterable(outputs.tolist()))
+            if 2 * sum(count > 1 for count in counts.values()) >= len(counts):
+                return _Sets(items=_items(counts))
+            # Nearly all items are new each time, as noisy numbers are.
         return _Values.of([value_of(output) for output in outputs])
     shape = outputs.shape[1:]
     if unpack and outputs.dtype == np.uint8:
@@ -260,7 +264,10 @@ class _Values:
             told = seen[name].apart(len(values)) if crowded else 0.0
             return name != "structure", -told, -seen[name].rows, name
 
-        order = sorted(seen, key=place)
+        # What stands in a place of a mapping is often what stands by its key.
+        keyed = {each.said for name, each in seen.items() if not PLACED.search(name)}
+        kept = (n for n, each in seen.items() if not PLACED.search(n) or each.said not in keyed)
+        order = sorted(kept, key=place)
         names: list[str] = []
         leaves = {}
         for name in order[:_LEAVES]:
@@ -321,6 +328,17 @@ class _Seen:
             self.sides[second].add(min(max(leaf, -_LARGE), _LARGE))
             if len(self.numbers) < self.distinct or leaf in self.numbers:
                 self.numbers[leaf] += 1
+
+    @property
+    def said(self) -> Hashable:
+        """The same for leaves that said the same."""
+        parts = [("", self.sides), *self.blocks.items()]
+        sums = tuple(
+            (shape, side.count, np.asarray(side.sum).tobytes(), np.asarray(side.squares).tobytes())
+            for shape, sides in parts
+            for side in sides
+        )
+        return self.rows, sums, frozenset(self.words.items())
 
     def apart(self, draws: int) -> float:
         """By how many standard errors the sides differ, about."""
@@ -414,7 +432,6 @@ def _apart(own: _Moments, other: _Moments) -> NDArray[np.float64]:
         return np.asarray(np.where(gap > 0, gap / np.sqrt(errors[0] + errors[1]), 0.0))
 
 
-def _items(outputs: NDArray[Any]) -> tuple[Any, ...]:
-    """The most frequent items of the sets, in an order that doesn't depend on hashes."""
-    counts = Counter(chain.from_iterable(outputs.tolist()))
+def _items(counts: Counter[Any]) -> tuple[Any, ...]:
+    """The most frequent items of sets, in an order that doesn't depend on hashes."""
     return tuple(sorted(counts, key=lambda item: (-counts[item], repr(item)))[:_ITEMS])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import sys
 from collections.abc import (
     AsyncIterator,
@@ -22,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache, partial, partialmethod
-from itertools import groupby
+from itertools import groupby, islice
 from numbers import Number
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -37,7 +38,7 @@ from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError
 from dpverify.visible import shown
 
-__all__ = ["DEPTH", "Reader", "alike", "made_with", "name_of"]
+__all__ = ["DEPTH", "PLACED", "Reader", "alike", "made_with", "name_of"]
 
 _PARTS = 1_000_000  # of one output; more can't be read
 _DEEP = 100  # parts that what lies deepest counts as, as it takes so long to say what it is
@@ -48,6 +49,11 @@ _UNREAD = (
     *(Awaitable, AsyncIterator),
 )
 """What gives values when it is called or awaited, and may hold any."""
+PLACED = re.compile(r"\.(?:keys|values)\(\)\[")
+"""In the name of a leaf: of a mapping, by place."""
+_PLACES = 64  # of a set or a mapping
+_NAME = re.compile(r"[^\W\d]+")
+"""A key that has no digit is a name: who makes one for each output, as random ones, uses digits."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -57,6 +63,7 @@ class Reader(Leaves):
 
     parts: int = 0
     last: bool = False  # whether it reads a list's last part by that name
+    placed: bool = False  # whether it reads what stands in places of a mapping
 
     def beside(self, name: str, value: Any) -> None:
         """What pickle would write of it, and nothing that was read tells."""
@@ -108,12 +115,9 @@ class Reader(Leaves):
             case datetime.datetime() | datetime.date() | datetime.timedelta():
                 return self._time(value, name, kind)
             case AbstractSet():
-                return self._members(value, name, kind)
+                return self._members(value, name, kind, depth)
             case Mapping():
-                self.number(f"len({name})", len(value))
-                if len(value) > 1:  # dicts keep the order in which they were filled
-                    self.word(f"order of {name}", ", ".join(map(_label, value)))
-                return f"{kind}{{{self._entries(value, name, depth)}}}"
+                return self._mapping(value, name, kind, depth)
             case tuple() if hasattr(value, "_fields"):
                 fields = dict(zip(value._fields, value, strict=True))
                 return f"{kind}({self._entries(fields, name, depth)})"
@@ -153,13 +157,38 @@ class Reader(Leaves):
                 self.number(f"{name}.microseconds", value.microseconds)
         return kind
 
-    def _members(self, value: AbstractSet[Any], name: str, kind: str) -> str:
+    def _mapping(self, value: Mapping[Any, Any], name: str, kind: str, depth: int) -> str:
+        if self.placed:  # within it again would be twice at every depth
+            self._by_place(value, name, depth)
+            return kind
+        self.number(f"len({name})", len(value))
+        if len(value) > 1:  # dicts keep the order in which they were filled
+            self.word(f"order of {name}", ", ".join(map(_label, value)))
+        structure = f"{kind}{{{self._entries(value, name, depth)}}}"
+        if not all(isinstance(key, str) and _NAME.fullmatch(key) for key in value):
+            self._by_place(value, name, depth)
+        return structure
+
+    def _by_place(self, entries: Mapping[Any, Any], name: str, depth: int) -> None:
+        """What keys and values say whatever the keys are, which may be new each time."""
+        read, placed = self.read.copy(), self.placed
+        self.placed = True
+        for told, parts in (("keys", entries.keys()), ("values", entries.values())):
+            for place, part in enumerate(islice(parts, _PLACES)):
+                self.walk(part, f"{name}.{told}()[{place}]", depth - 1)
+        self.read, self.placed = read, placed
+
+    def _members(self, value: AbstractSet[Any], name: str, kind: str, depth: int) -> str:
         self.number(f"len({name})", len(value))
         for member in sorted(value, key=said):
             told = cut(said(member))
             self.add(f"{told} in {name}", 1.0)
             if getattr(member, "__dict__", None):
                 self.beside(f"{told} in {name}", member)
+        read = self.read.copy()
+        for place, member in enumerate(sorted(value, key=_order)[:_PLACES]):
+            self.walk(member, f"sorted({name})[{place}]", depth - 1)
+        self.read = read
         return kind
 
     def _entries(self, entries: Mapping[Any, Any], name: str, depth: int) -> str:
@@ -277,6 +306,13 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         told.add(id(cause))
         yield cause
         error = cause
+
+
+def _order(member: Any) -> tuple[bool, Any]:
+    """Numbers by their size, then all else as it shows itself."""
+    numeric = isinstance(member, int | float | np.integer | np.floating)
+    number = numeric and member == member  # noqa: PLR0124  # and not NaN
+    return (False, member) if number else (True, said(member))
 
 
 def name_of(kind: type) -> str:
