@@ -41,11 +41,12 @@ from dpverify.accounting.losses.sampled import BatchLoss
 from dpverify.accounting.losses.shuffled import ShuffledLoss
 from dpverify.auditing.finding import Finding, Verdict
 from dpverify.auditing.formatting import jsonable
+from dpverify.auditing.outputs.foreign import display_name
 from dpverify.auditing.replay import call_code
 from dpverify.enclosure import Enclosure, Real, decimal_string, rational
-from dpverify.errors import PASSING, ParameterError, require, require_known, require_text
+from dpverify.errors import PASSING, ParameterError, require, require_known
 from dpverify.guarantee import PrivacyBound, PrivacyCurve
-from dpverify.visible import escaped, raised, shown
+from dpverify.visible import raised, shown
 
 __all__ = ["AccountantReport", "Cell", "audit_accountant"]
 
@@ -247,8 +248,7 @@ def audit_accountant(
     forgiven = rational("tolerance", tolerance)
     require(forgiven >= 0, "tolerance", tolerance, "at least 0")
     require(callable(accountant), "accountant", shown(accountant), "a function of the parameters")
-    if name is not None:
-        require_text("name", name)
+    own = display_name(accountant, name)
     given = "delta" if solves == "epsilon" else "epsilon"
     named = isinstance(grid, Mapping) and all(isinstance(name, str) for name in grid)
     require(named and bool(grid), "grid", grid, "parameters by their names")
@@ -269,7 +269,6 @@ def audit_accountant(
         truth = true.epsilon_at(at) if solves == "epsilon" else true.delta_at(at)
         attained = _attained(true, largest=solves == "epsilon" and at == 0)
         cells.append(_cell(accountant, parameters, truth, solves, forgiven, attained=attained))
-    own = escaped(name or str(getattr(accountant, "__name__", type(accountant).__name__)))
     cells.sort(key=_badness)
     worst = cells[0]
     call = call_code(accountant, worst.parameters, name=own)

@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.finding import Finding, Verdict, combined
+from dpverify.auditing.outputs.foreign import display_name
 from dpverify.auditing.replay import call_code
 from dpverify.auditing.statistics.clopper_pearson import judge_at_most
 from dpverify.enclosure import Enclosure, rational
-from dpverify.errors import PASSING, require, require_text
+from dpverify.errors import PASSING, require
 from dpverify.numbers import count, level, whole
-from dpverify.visible import escaped, raised, shown
+from dpverify.visible import raised, shown
 
 __all__ = [
     "NULLS",
@@ -269,8 +270,7 @@ def audit_auditor(
     laws = isinstance(nulls, Sequence) and all(isinstance(null, Null) for null in nulls)
     require(laws and bool(nulls), "nulls", shown(nulls), "a list of one law (`Null`) or more")
     require(callable(bound), "bound", shown(bound), "a function of scores with and without")
-    if name is not None:
-        require_text("name", name)
+    own = display_name(bound, name)
     sizes = {"scores": count("scores", scores), "runs": count("runs", runs)}
     for size, number in sizes.items():
         require(number <= _MOST, size, number, f"at most {_MOST:,}")
@@ -280,7 +280,6 @@ def audit_auditor(
         for place, null in enumerate(nulls)
     ]
     parts.sort(key=lambda part: (part.verdict != "violation", not part.failure))
-    own = escaped(name or str(getattr(bound, "__name__", type(bound).__name__)))
     given: dict[str, Any] = {
         "bound": bound,
         "claimed": claimed,

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpverify.auditing.outputs.interpreter import restored
 from dpverify.auditing.outputs.time_limit import Late, time_left, within
-from dpverify.errors import PASSING, DrawError
+from dpverify.errors import PASSING, DrawError, require_text
 from dpverify.execution.arithmetic import foreign_arithmetic
 from dpverify.privacy import Pair
 from dpverify.visible import escaped, raised, shown
@@ -25,10 +25,18 @@ _T = TypeVar("_T")
 OVERDUE = "took all the time that an audit may take"
 
 
-def display_name(mechanism: object) -> str:
-    """What a person calls the mechanism: its name, else a function's own, else its class's."""
+def display_name(mechanism: object, name: str | None = None) -> str:
+    """What a person calls the mechanism: its name, else a function's own, else its class's.
+
+    Raises
+    ------
+    ParameterError
+        If a name is given in its place that isn't text.
+    """
+    if name is not None:
+        require_text("name", name)
     own = getattr(mechanism, "__name__", type(mechanism).__name__)
-    return escaped(str(getattr(mechanism, "name", own)))
+    return escaped(name or str(getattr(mechanism, "name", own)))
 
 
 class LateError(DrawError):

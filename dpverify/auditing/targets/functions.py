@@ -153,7 +153,7 @@ class Adapted(Mechanism):
         return self._releaser(records, generators(rng, rows * count))
 
     @property
-    def release_many(self) -> Callable[..., Sequence[Any]]:
+    def release_many(self) -> Callable[..., Any]:
         """So many outputs at once, of a function that makes them so.
 
         Raises
@@ -164,9 +164,9 @@ class Adapted(Mechanism):
         if not self.many:
             raise AttributeError("release_many")
 
-        def released(data: Any, count: int, *, rng: Words) -> Sequence[Any]:
+        def released(data: Any, count: int, *, rng: Words) -> Any:
             made = next(generators(rng, 1)) if self.replayable else None
-            return self._several(_only_row(data) if self.of == "record" else data, count, made)
+            return self._answer(_only_row(data) if self.of == "record" else data, count, made)
 
         return released
 
@@ -184,7 +184,7 @@ class Adapted(Mechanism):
     def _answering(self, data: Any, made: Iterator[Any]) -> Callable[[], Any]:
         """One output at each call, with the next generator: how it is called is settled once."""
         if self.many:
-            return lambda: self._several(data, 1, next(made))[0]
+            return lambda: several(self._answer(data, 1, next(made)), 1, self.name)[0]
         function, name = self.function, self.generator
         if self._table is not None and self.takes == "data":
             argument = self._table.maker(data)
@@ -199,12 +199,11 @@ class Adapted(Mechanism):
                 return lambda: function(argument(), next(made))
         return lambda: function(argument(), **{name: next(made)})
 
-    def _several(self, data: Any, count: int, generator: Any) -> Sequence[Any]:
-        """So many outputs of one call."""
+    def _answer(self, data: Any, count: int, generator: Any) -> Any:
+        """What one call gives for so many outputs, which whoever draws them checks."""
         named = {self.generator: generator} if self.generator else {}
         second = (generator,) if self.generator == "" else ()
-        answer = self.function(self._argument(data), count, *second, **named)
-        return several(answer, count, self.name)
+        return self.function(self._argument(data), count, *second, **named)
 
     def _argument(self, data: Any) -> Any:
         """What the function is called with for one record, or for a data set."""
