@@ -52,8 +52,6 @@ _UNREAD = (
 PLACED = re.compile(r"\.(?:keys|values)\(\)\[")
 """In the name of a leaf: of a mapping, by place."""
 _PLACES = 64  # of a set or a mapping
-_NAME = re.compile(r"[^\W\d]+")
-"""A key that has no digit is a name: who makes one for each output, as random ones, uses digits."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -165,8 +163,7 @@ class Reader(Leaves):
         if len(value) > 1:  # dicts keep the order in which they were filled
             self.word(f"order of {name}", ", ".join(map(_label, value)))
         structure = f"{kind}{{{self._entries(value, name, depth)}}}"
-        if not all(isinstance(key, str) and _NAME.fullmatch(key) for key in value):
-            self._by_place(value, name, depth)
+        self._by_place(value, name, depth)
         return structure
 
     def _by_place(self, entries: Mapping[Any, Any], name: str, depth: int) -> None:

@@ -14,7 +14,7 @@ from dpverify.auditing.outputs.values import objects, value_of
 
 
 def _named(rng: np.random.Generator) -> str:
-    return f"{int(rng.integers(2**62)):x}0"
+    return "".join(rng.permutation([*"abcdefghij"]))
 
 
 NEW_EACH_TIME: dict[str, Callable[[float, np.random.Generator], Any]] = {
