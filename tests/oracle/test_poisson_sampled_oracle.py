@@ -94,11 +94,11 @@ def test_a_removal_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("row", ROWS[:2])
+@pytest.mark.parametrize("row", [ROWS[0], ROWS[2]])
 def test_a_rule_too_coarse_for_its_bound_is_found(
     row: tuple[float, float, int, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The strip is taken for eight times as wide as it is."""
+    """The strip is taken for eight times as wide as it is; where others don't make up for that."""
     rule = _normal_mixture._Rule
     of, bound = rule.of, rule._discretisation
 
