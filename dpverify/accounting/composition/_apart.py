@@ -33,6 +33,7 @@ from dpverify.guarantee import PrivacyCurve
 __all__ = ["delta_apart", "epsilon_apart", "still_delta", "still_epsilon", "unsampled"]
 
 _SMALL = Fraction(1, 10**9)  # δ at which ε is shared out
+_MOST = 1e9  # ε of a part, as where a loss may be infinite
 _PRECISION, _FAR = 512, 60  # bits, and how far τ is below 1 and below δ
 
 _Parts = Sequence[tuple[PrivacyCurve, PrivacyCurve]]
@@ -60,8 +61,8 @@ def _needed(part: PrivacyCurve, delta: Fraction) -> float:
 
 
 def delta_apart(parts: _Parts, epsilon: Fraction) -> Enclosure:
-    """Encloses δ(ε): each part has as much of ε as it needs at a small δ."""
-    needs = [Fraction(most.epsilon_at(_SMALL).upper) for most, _ in parts]
+    """Encloses δ(ε): each part has as much of ε as it needs at a small δ, or any other share."""
+    needs = [Fraction(min(most.epsilon_at(_SMALL).upper, _MOST)) for most, _ in parts]
     total = sum(needs, Fraction(0))
     upper = sum(
         (

@@ -147,10 +147,7 @@ class Direction:
     def delta_at(self, eps: Fraction, target: Fraction | None = None) -> Enclosure:
         """Encloses δ(ε), and no more narrowly than what tells it from a target."""
         if not self.is_smooth:
-            size = Transform.of(self.losses).log_size(self._saddle(eps), float(eps))
-            cut = self._of_few_outputs(Fraction(math.exp(min(size, 0.0) - _LESS)))
-            found = cut and cut.delta_at(eps)
-            return found if found and found.width <= WIDTH else self.delta_by_moments(eps)
+            return self._by_few_outputs(eps) or self.delta_by_moments(eps)
         ball = self._along_rays(eps)
         if ball is not None:
             found = Enclosure.of_ball(ball)
@@ -159,15 +156,26 @@ class Direction:
             lambda: self.delta_by_moments(eps), lambda other: other.delta_at(eps), target=target
         )
 
-    def _of_few_outputs(self, delta: Fraction) -> CutDirection | None:
-        """The same with discrete Gaussian noise cut, where that gives sums in closed form.
+    def _by_few_outputs(self, eps: Fraction) -> Enclosure | None:
+        """The value δ(ε) by these; None where that isn't narrow."""
+        if not self._is_off_lattice or self._beyond(eps):
+            return None
+        size = Transform.of(self.losses).log_size(self._saddle(eps), float(eps))
+        cut = self._of_few_outputs(Fraction(math.exp(min(size, 0.0) - _LESS)))
+        found = cut and cut.delta_at(eps)
+        return found if found and found.width <= WIDTH else None
 
-        Gaussian noise besides makes M fall, and on a lattice sums are finite.
-        """
+    @property
+    def _is_off_lattice(self) -> bool:
+        """Whether discrete Gaussian noise has neither a lattice nor noise that makes M fall."""
         kinds = [type(loss) for loss, _ in self.losses]
         if DiscreteGaussianLoss not in kinds or GaussianLoss in kinds:
-            return None
-        if delta == 0 or common_spacing(self.losses) is not None:
+            return False
+        return common_spacing(self.losses) is None
+
+    def _of_few_outputs(self, delta: Fraction) -> CutDirection | None:
+        """The same with discrete Gaussian noise cut, where that gives sums in closed form."""
+        if not (delta > 0 and self._is_off_lattice):
             return None
         cut = without_tails(self.losses, delta)
         return cut if cut and has_closed_sums(cut.whole.losses) else None
@@ -271,8 +279,9 @@ class Direction:
     def epsilon_at(self, delta: Fraction) -> Enclosure:
         """Encloses ε(δ)."""
         if not self.is_smooth:
-            cut = self._of_few_outputs(delta)
-            return cut.epsilon_at(delta) if cut else self.epsilon_by_moments(delta)
+            cut = self._of_few_outputs(delta) if delta > escaping(self.losses) else None
+            found = cut and cut.epsilon_at(delta)
+            return found if found and found.width <= _ENOUGH else self.epsilon_by_moments(delta)
         rays = self._epsilon_along_rays(delta)
         if rays is not None and rays.width <= _WIDE:
             return rays
@@ -392,16 +401,13 @@ class Direction:
 
     def _sampled_epsilon(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
         """By windows and along rays, the fast way first, and by others."""
-        found, rays_first = Enclosure(0.0, math.inf), self._is_rare(float(target))
-        for by_rays in (rays_first, not rays_first):
-            if found.width > _ENOUGH:
-                way = (
-                    self._epsilon_along_rays(target)
-                    if by_rays
-                    else self._by_windows_or_others(target, guess, ceiling)
-                )
-                found = _both(found, way or found)
-        return found
+        ways: list[Callable[[Enclosure], Enclosure | None]] = [
+            lambda _: self._epsilon_along_rays(target),
+            lambda _: self._by_windows_or_others(target, guess, ceiling),
+        ]
+        if not self._is_rare(float(target)):
+            ways.reverse()
+        return _together(ways, enough=_ENOUGH)
 
     def _by_windows_or_others(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
         return self._or_others(
@@ -532,17 +538,20 @@ def without_tails(losses: Losses, delta: Fraction) -> CutDirection | None:
 
 
 def _together(
-    ways: Sequence[Callable[[Enclosure], Enclosure | None]], target: Fraction | None = None
+    ways: Sequence[Callable[[Enclosure], Enclosure | None]],
+    target: Fraction | None = None,
+    enough: float = _WIDE,
 ) -> Enclosure:
     """What they prove, one after another as long as that is wide, or wide around a target.
 
     Parameters
     ----------
     ways : each is given what those before it have found, and may find nothing
+    enough : relative width that is narrow
     """
     found, first, answered = Enclosure(0.0, math.inf), None, False
     for way in ways:
-        if found.width <= _WIDE or not (target is None or target in found):
+        if found.width <= enough or not (target is None or target in found):
             break
         try:
             with within_doubles():

@@ -13,11 +13,12 @@ least once, and the rest. All are positive measures, so that f = f₀ + f₁ + f
 
     f₀ ≤ A(b)^T·e^{−bε}, by Chernoff's bound, for every b > 0;
     f₁ has the transform ((A + B)^T − A^T)/(s(s + 1)), which falls as B does, and that is smooth;
-    f₂ ≤ T·E[χ₂], which is a normal distribution function of a larger variance.
+    f₂ ≤ T·E[χ₂], where a normal law of x around m makes Φ((m − x₂)/√(1 + w²)), of χ₂'s width w.
 
-The trapezoid sum of f₁ ≤ f has the aliases of `_inversion`, and f₁ is nowhere more than the mass of
-its part, (A + B)^T − A^T at 0. x₂ is the least place where f₂ is small enough, and x₁ where L is a
-share of ε and f₀ is. Without x₁, A = 0, or without both M, the sum is that of B^T.
+The trapezoid sum of f₁ exceeds it by the aliases of `_inversion`. Those on the left are at most its
+mass, (A + B)^T − A^T at 0, and those on the right are bounded by the same at b. x₂ is the least
+place where f₂ is small enough, and x₁ where L is a share of ε and f₀ is. Without x₁ there is no A
+and the sum is that of B^T; without both, B is M.
 
 Nodes beyond the last one are bounded by |(A + B)^T − A^T| ≤ T·|B|·(|A| + |B|)^{T − 1}, and |A| and
 |B| by A(c) and B(c), and by what falls with y on the shifted line of `NormalMixture`. The logarithm
@@ -239,7 +240,7 @@ class _Sum:
         return _Plan(line=line, windows=windows, height=height, work=work)
 
     def _work(self, line: Line, windows: Windows) -> tuple[float, float]:
-        """The height of a line of x for which least work is to be expected, and that, in a unit.
+        """The height of a line of x for which least work is to be expected, and that: proposals.
 
         At a height d terms are as much as e^{d²/2} larger than on the real line. By that much,
         besides what may be left out, most of |M|^T has to fall with y, as e^{−yqμd}.
@@ -248,7 +249,8 @@ class _Sum:
         effort, bulge = room + math.log(self.times) + 5, last.bulge if last else 1.0
         if last and len(windows) > 1:  # B is small where it isn't smooth on this scale
             loss = self.loss.mixture.log_ratio(last.start + np.array([0.0, last.width]))
-            height, highest = math.inf, math.sqrt(room) / float(loss[1] - loss[0])
+            rise = float(loss[1] - loss[0])
+            height, highest = math.inf, math.sqrt(room) / rise if rise > 0 else math.inf
             points = math.sqrt(effort * bulge)
         else:
             most = room / self.times
@@ -260,7 +262,7 @@ class _Sum:
 
     def along(self, plan: _Plan) -> _Along:
         """The integrals for a plan, and how many nodes it takes."""
-        effort = -plan.line.threshold + math.log(self.times) + 5
+        effort = max(-plan.line.threshold + math.log(self.times) + 5, _DIGITS)
         precision = max(ctx.prec, _bits(effort))
         with ctx.workprec(precision):
             power = self.loss.power(arb(plan.line.c))
@@ -506,7 +508,7 @@ def _last_node(parts: Sequence[PowerIntegral], times: int, line: Line) -> tuple[
         return found + times * ROUND_OFF + _SLACK * (1 + abs(log_total))
 
     last = 16
-    while log_beyond(last) - log_total > line.threshold:
+    while not log_beyond(last) - log_total <= line.threshold:
         last += max(last // 8, 1)
         if last > most:
             return None, arb(0)

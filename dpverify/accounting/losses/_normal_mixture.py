@@ -31,8 +31,7 @@ left as φ does, g^a falling too, and to the right of an end X > aμ by at least
 ln g having a slope of at most μ; for a < 0 on both sides as φ does, times (1 − q)^a. Where a record
 is replaced g and 1/g₋ both rise, with slopes of their logarithms in [0, μ], so that it is the same,
 but for the slope, with (2a − 1)μ in place of aμ, and the factor cos(dμ/2)^{1 − a}. Between the
-ends, terms that are small enough are left out on the word of doubles, with a slack far above their
-round-off.
+ends, terms that are small enough are left out on the word of doubles, with a factor of e to spare.
 
 **Window.** A factor Φ((x₂ − x)/w) cuts off smoothly what lies right of x₂, and Φ((x − x₁)/w) what
 lies left of x₁. On a horizontal line
@@ -41,6 +40,7 @@ lies left of x₁. On a horizontal line
 
 so that each multiplies the bounds above by e^{v²/2w²}, and N becomes what is left of it. To the
 right of an end X > x₂, with u = (X − x₂)/w, Φ(−u) ≤ e^{−u²/2}/2 falls by at least e^{−hu/w} each.
+To the left of the other end both factors are at most 1, as the first one is here.
 
 **Modulus.** For all y′ ≥ y ≥ 0 the sum is at most h·Σ_j |f(jh + id)| with y in place of y′: every
 term falls with y.
@@ -59,7 +59,7 @@ import scipy
 from flint import acb, acb_mat, arb, ctx
 from numpy.typing import NDArray
 
-from dpverify.accounting.losses.base import Doubles
+from dpverify.accounting.losses.base import ROUND_OFF, Doubles
 from dpverify.enclosure import to_arb
 from dpverify.errors import NumericalError
 
@@ -83,7 +83,7 @@ class Window:
 
     @property
     def bulge(self) -> float:
-        """Twice the logarithm of what a line at height 1 has more than the real one, φ included."""
+        """A b: terms on a line at height v are at most e^{bv²/2} times those on the real one."""
         return 1 + (1 if self.start == -math.inf else 2) / self.width**2
 
     def log(self, x: Doubles) -> Doubles:
@@ -241,7 +241,7 @@ class PowerIntegral:
     logs : ln g, or ln r, at the points
     weights : h·φ·g^a there, or h·φ·g·r^{a − 1}, times the window
     error : bound on what a sum is off by
-    total : N(a)
+    total : a ball around N(a), or what the window leaves of it
     """
 
     logs: Sequence[acb]
@@ -390,7 +390,8 @@ class _Rule:
 
     @property
     def _bulge(self) -> float:
-        return self.window.bulge if self.window else 1.0
+        """At least that of the window, which is rounded."""
+        return self.window.bulge * (1 + ROUND_OFF) if self.window else 1.0
 
     def _points(self) -> tuple[Sequence[int], int, int, float]:
         """Which multiples of h matter, the range that they were chosen from, and ln of the rest."""
@@ -433,7 +434,7 @@ class _Rule:
         base = to_arb(1 - self.mixture.rate)
         h, front = arb(self.step), (arb(self.height) ** 2 * self._bulge / 2).exp()
         total = arb(0)
-        for end in (first, last):
+        for end, is_left in ((first, True), (last, False)):
             x = h * end
             density = h * (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
             if self.a > 0:
@@ -444,8 +445,8 @@ class _Rule:
                     other += (arb(self.height) * mu / 2).cos().log()
                     power *= (-(self.a - 1) * other).exp()
                     slope += (self.a - 1) * mu
-                slope = abs(x) if end < 0 else x - slope
-                if end > 0 and self.window and x > self.window.end:
+                slope = abs(x) if is_left else x - slope
+                if not is_left and self.window and x > self.window.end:
                     u = (x - self.window.end) / self.window.width
                     power *= (-u * u / 2).exp() / 2
                     slope += u / self.window.width

@@ -20,6 +20,7 @@ from dpverify.accounting.composition._direction import (
 )
 from dpverify.accounting.composition._grid import GridDirection
 from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.losses.base import EvenHeights, Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete_gaussian import (
@@ -281,6 +282,16 @@ def test_discrete_noise_next_to_a_coin_is_a_finite_sum(epsilon: str) -> None:
     back = curve.epsilon_at(found.upper)
     assert back.lower <= Fraction(epsilon) * (1 + Fraction(1, 10**14))
     assert back.upper >= Fraction(epsilon) * (1 - Fraction(1, 10**13))
+
+
+def test_discrete_noise_next_to_an_infinite_loss_keeps_its_mass() -> None:
+    """Exactly at the mass no ε is enough; and an ε beyond doubles is beyond all other losses."""
+    mass = Fraction(1, 10)
+    pair = DiscretePair(p=["0.6", "0.3", "0.1", "0"], q=["0.3", "0.6", "0", "0.1"])
+    curve = dpv.DiscreteGaussian(sigma=2) + pair
+    assert curve.epsilon_at(mass).lower == math.inf
+    assert curve.delta_at(10**400).lower == pytest.approx(0.1)
+    assert (3 * dpv.Laplace(scale=1)).delta_at(10**400).upper == 0
 
 
 def test_outputs_that_are_forgotten_are_noticed() -> None:

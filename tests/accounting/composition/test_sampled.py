@@ -12,6 +12,7 @@ from flint import acb, arb, ctx
 from scipy.special import ndtr
 
 from dpverify.accounting.composition import _sampled
+from dpverify.accounting.composition._direction import Direction
 from dpverify.accounting.composition._inversion import Line
 from dpverify.accounting.composition._sampled import (
     _WIDTH,
@@ -236,6 +237,28 @@ def test_formulas_guess_what_makes_delta(
     """An epsilon from which the first sum finds the root; a far one takes seconds."""
     guess = sampled_guess(made(1 / sigma, rate), times, delta, 3 * epsilon)
     assert guess == pytest.approx(epsilon, rel=0.02)
+
+
+def test_a_ratio_that_is_flat_in_doubles_has_no_window_there() -> None:
+    """Of a replaced record ln r hardly rises around 0, where it is ε."""
+    loss = PoissonReplacedLoss(base=GaussianLoss(mu_squared=F(225)), rate=F(3, 10))
+    found = Direction(losses=((loss, 100),)).delta_at(F(0))
+    assert 0 <= found.lower <= found.upper <= 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "sigma", "rate", "times", "delta"),
+    [
+        (PoissonSampledLoss, F(2947, 1000), F(395, 10**14), 2, F(478, 10**13)),
+        (PoissonReplacedLoss, F(133, 100), F(16, 10**15), 163, F(119, 10**13)),
+    ],
+)
+def test_a_target_far_above_what_samples_make_is_met_at_zero(
+    kind: type[PoissonSampledLoss | PoissonReplacedLoss], sigma: F, rate: F, times: int, delta: F
+) -> None:
+    """Where a sum may leave out more than all of it."""
+    loss = kind(base=GaussianLoss(mu_squared=1 / sigma**2), rate=rate)
+    assert Direction(losses=((loss, times),)).epsilon_at(delta).upper == 0
 
 
 @pytest.mark.nightly
