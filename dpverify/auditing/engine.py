@@ -29,7 +29,8 @@ out to take longer is ended, and is inconclusive.
 
 **Slow releases.** Where pairs are searched for and a release takes 0.3 ms or more, the audit is
 brief (`AuditConfig.brief`): training draws decide how many are needed, and attacks that are left
-once the claim is refuted aren't made. The replay says so, and repeats it at any pace.
+once the claim is refuted aren't made. A replay in Python says so (`brief=True`), and repeats it at
+any pace; one by `dpverify audit` or pytest finds out again how slow releases are.
 """
 
 from __future__ import annotations

@@ -54,10 +54,10 @@ class Beside(pickle.Pickler):
 
     Attributes
     ----------
-    words : texts and names of types, in their order, each once
+    words : texts, bytes that can be printed, and names of types, in their order, each once
     numbers : whole numbers, truth values and doubles, in their order; of an array once, however
         often it is met
-    checksums : of bytes and of buffers of pyarrow, in their order
+    checksums : of other bytes and of buffers of pyarrow, in their order
     cut : the memory of sliced arrays of pyarrow, which pickle would write as a whole
     """
 
@@ -81,7 +81,7 @@ class Beside(pickle.Pickler):
             self.words[obj] = None
             return None
         if isinstance(obj, bytes):
-            self.checksums.append(zlib.crc32(obj))
+            self._note_bytes(obj)
             return None
         if type(obj).__name__ == "Buffer" and type(obj).__module__ == "pyarrow.lib":
             self.checksums.append(zlib.crc32(memoryview(obj)))
@@ -132,6 +132,13 @@ class Beside(pickle.Pickler):
         if values.get_total_buffer_size() < array.get_total_buffer_size():
             self.cut += b"".join(memoryview(each)[:_READ_CUT] for each in array.buffers() if each)
         return values
+
+    def _note_bytes(self, held: bytes) -> None:
+        text = held.decode("ascii", errors="replace")
+        if text.isascii() and text.isprintable():  # as pyarrow keeps names
+            self.words[text] = None
+        else:
+            self.checksums.append(zlib.crc32(held))
 
     def _note(self, number: float) -> None:
         with suppress(OverflowError):  # read where it stands

@@ -251,8 +251,13 @@ class _Values:
         """Learn which leaves there are, and what is frequent in them."""
         seen: dict[str, _Seen] = {}
         distinct = max(_DISTINCT // len(values[0].leaves), _WORDS)
+        named = [name for name, _ in values[0].leaves]
+        alike = all([name for name, _ in value.leaves] == named for value in values)
+        by_place = {name for name in named if PLACED.search(name)} if alike else set()
         for row, value in enumerate(values):
             for name, leaf in value.leaves:
+                if name in by_place:  # of keys that always come, which say as much
+                    continue
                 if name not in seen:
                     seen[name] = _Seen(distinct)
                 seen[name].note(row, leaf, 2 * row >= len(values))

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +92,17 @@ class Leaves:
     checksum: int = 0
     texts: set[str] = field(default_factory=set)
     read: Counter[float] = field(default_factory=Counter)
+    places: dict[int, str] = field(default_factory=dict)
+    keys: list[tuple[str, Leaf]] = field(default_factory=list)
+
+    @property
+    def by_place(self) -> Iterator[tuple[str, Leaf]]:
+        """Leaves of mappings and objects, by place, and what keys say, which may be new each time.
+
+        No more than there is room for beside the others.
+        """
+        placed = ((name, self.leaves[leaf][1]) for leaf, name in self.places.items())
+        return islice(chain(placed, self.keys), max(MOST - len(self.leaves), 0))
 
     @property
     def rest(self) -> Iterator[tuple[str, Leaf]]:
@@ -121,6 +133,15 @@ class Leaves:
         else:
             self.numbers.append(leaf)
             self.checksum = zlib.crc32(name.encode(errors="replace"), self.checksum)
+
+    def place(self, leaves: int, keys: int, name: str, placed: str) -> None:
+        """Say of all that was added after so many leaves and keys by which place it is named."""
+        for leaf in range(leaves, len(self.leaves)):
+            told = self.places.get(leaf) or self.leaves[leaf][0]
+            self.places[leaf] = told.replace(name, placed, 1)
+        for key in range(keys, len(self.keys)):
+            told, said_by_key = self.keys[key]
+            self.keys[key] = told.replace(name, placed, 1), said_by_key
 
     def word(self, name: str, word: str) -> None:
         """A leaf that is compared and nothing else."""

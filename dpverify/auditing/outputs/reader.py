@@ -7,13 +7,16 @@ The structure tells the types of all parts.
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import (
     AsyncIterator,
     Awaitable,
+    Callable,
     Iterable,
     Iterator,
     Mapping,
@@ -23,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache, partial, partialmethod
-from itertools import groupby, islice
+from itertools import groupby
 from numbers import Number
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -32,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.beside import beside, can_be_pickled
-from dpverify.auditing.outputs.leaves import PLACE, PLAIN, Leaves, cut, said
+from dpverify.auditing.outputs.leaves import PLACE, PLAIN, Leaf, Leaves, cut, said
 from dpverify.auditing.outputs.tables import parts_of
 from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError
@@ -50,8 +53,8 @@ _UNREAD = (
 )
 """What gives values when it is called or awaited, and may hold any."""
 PLACED = re.compile(r"\.(?:keys|values)\(\)\[")
-"""In the name of a leaf: of a mapping, by place."""
-_PLACES = 64  # of a set or a mapping
+"""In the name of a leaf: of a mapping or an object, by place."""
+_PLACES = 64  # of a set, a mapping or an object
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -61,7 +64,6 @@ class Reader(Leaves):
 
     parts: int = 0
     last: bool = False  # whether it reads a list's last part by that name
-    placed: bool = False  # whether it reads what stands in places of a mapping
 
     def beside(self, name: str, value: Any) -> None:
         """What pickle would write of it, and nothing that was read tells."""
@@ -69,7 +71,7 @@ class Reader(Leaves):
         unplaced = (PLACE.sub("", word) for word in noted.words)
         words = [word for word in unplaced if word not in self.texts]
         if words:
-            self.word(f"beside {name}", ", ".join(words))
+            self.text(f"beside {name}", ", ".join(words))
         for place, checksum in enumerate(noted.checksums):
             self.word(f"bytes {place} beside {name}", str(checksum))
         numbers = []
@@ -127,6 +129,8 @@ class Reader(Leaves):
                 return f"{kind} of {self.walk(value.data, name, depth - 1)}, {mask}"
             case np.ndarray():
                 return self._array(value, name, depth)
+            case ctypes.Array() | ctypes.Structure() | ctypes.Union():
+                return f"{kind} of {self.walk(np.array(value), name, depth - 1)}"
             case _ if (parts := parts_of(value, _PARTS)) is not None:
                 if isinstance(value, Iterator):  # which pickle can't follow
                     self.beside(name, parts)
@@ -156,24 +160,10 @@ class Reader(Leaves):
         return kind
 
     def _mapping(self, value: Mapping[Any, Any], name: str, kind: str, depth: int) -> str:
-        if self.placed:  # within it again would be twice at every depth
-            self._by_place(value, name, depth)
-            return kind
         self.number(f"len({name})", len(value))
         if len(value) > 1:  # dicts keep the order in which they were filled
             self.word(f"order of {name}", ", ".join(map(_label, value)))
-        structure = f"{kind}{{{self._entries(value, name, depth)}}}"
-        self._by_place(value, name, depth)
-        return structure
-
-    def _by_place(self, entries: Mapping[Any, Any], name: str, depth: int) -> None:
-        """What keys and values say whatever the keys are, which may be new each time."""
-        read, placed = self.read.copy(), self.placed
-        self.placed = True
-        for told, parts in (("keys", entries.keys()), ("values", entries.values())):
-            for place, part in enumerate(islice(parts, _PLACES)):
-                self.walk(part, f"{name}.{told}()[{place}]", depth - 1)
-        self.read, self.placed = read, placed
+        return f"{kind}{{{self._entries(value, name, depth)}}}"
 
     def _members(self, value: AbstractSet[Any], name: str, kind: str, depth: int) -> str:
         self.number(f"len({name})", len(value))
@@ -182,19 +172,36 @@ class Reader(Leaves):
             self.add(f"{told} in {name}", 1.0)
             if getattr(member, "__dict__", None):
                 self.beside(f"{told} in {name}", member)
-        read = self.read.copy()
+        read, self.read = self.read, Counter()
         for place, member in enumerate(sorted(value, key=_order)[:_PLACES]):
             self.walk(member, f"sorted({name})[{place}]", depth - 1)
         self.read = read
         return kind
 
     def _entries(self, entries: Mapping[Any, Any], name: str, depth: int) -> str:
-        structures = []
+        return ", ".join(sorted(self._named(entries, name, depth, _label, "[]")))
+
+    def _named(
+        self,
+        entries: Mapping[Any, Any],
+        name: str,
+        depth: int,
+        label: Callable[[Any], str],
+        signs: str,
+    ) -> list[str]:
+        """Read parts by the names that they have and by place, and the names; the structures."""
         self.texts.update(key for key in entries if isinstance(key, str))
-        for key, part in entries.items():
-            label = _label(key)
-            structures.append(f"{label}: {self.walk(part, f'{name}[{label}]', depth - 1)}")
-        return ", ".join(sorted(structures))
+        structures = []
+        for place, (key, part) in enumerate(entries.items()):
+            leaves, keys, told = len(self.leaves), len(self.keys), label(key)
+            named = f"{name}{signs[0]}{told}{signs[1:]}"
+            structures.append(f"{told}: {self.walk(part, named, depth - 1)}")
+            if place < _PLACES:
+                self.place(leaves, keys, named, f"{name}.values()[{place}]")
+                by_place = f"{name}.keys()[{place}]"
+                read = _text_key if type(key) is str else _key
+                self.keys += read(key, by_place, depth - 1)
+        return structures
 
     def _array(self, value: NDArray[Any], name: str, depth: int) -> str:
         dtype = f"{value.dtype}"
@@ -268,12 +275,8 @@ class Reader(Leaves):
         if made:
             state = {**(state if isinstance(state, Mapping) else {}), **made}
         if isinstance(state, Mapping) and state:
-            self.texts.update(state)
-            structures = [
-                f"{attribute}: {self.walk(_taken(part, value), f'{name}.{attribute}', depth - 1)}"
-                for attribute, part in state.items()
-            ]
-            return f"{kind}({', '.join(structures)})"
+            held = {attribute: _taken(part, value) for attribute, part in state.items()}
+            return f"{kind}({', '.join(self._named(held, name, depth, str, '.'))})"
         told = said(value)
         alone = type(value).__module__ == "_thread" or isinstance(value, BaseException)  # locks
         if state is None and not alone and not can_be_pickled(value):
@@ -401,3 +404,13 @@ def _label(key: Any) -> str:
 @lru_cache(maxsize=4096)
 def _text_label(key: str) -> str:
     return cut(said(key))
+
+
+def _key(key: Any, name: str, depth: int) -> tuple[tuple[str, Leaf], ...]:
+    """What a key says by itself."""
+    reader = Reader()
+    reader.walk(key, name, depth)
+    return tuple(reader.leaves)
+
+
+_text_key = lru_cache(maxsize=4096)(_key)

@@ -31,6 +31,7 @@ from collections.abc import (
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class Value:
             reader.word("types of attributes", reader.walk(values, "attributes", DEPTH))
         reader.beside("the exception", error)
         reader.causes("cause", error)
-        return cls(tuple(reader.leaves), f"raises {type(error).__name__}", told)
+        return cls((*reader.leaves, *reader.by_place), f"raises {type(error).__name__}", told)
 
 
 def kept(output: Any) -> Any:
@@ -166,7 +167,8 @@ def value_of(output: Any, types: Any = None) -> Value:
         if not has_nothing_beside(output, DEPTH):
             reader.beside("output", output)
         raw = output if isinstance(output, set | frozenset) else None
-    leaves = (("structure", cut(structure)), *reader.leaves, *reader.rest)
+    told = reader.leaves, reader.by_place, reader.rest
+    leaves = (("structure", cut(structure)), *chain.from_iterable(told))
     return Value(leaves, structure, raw=raw)
 
 

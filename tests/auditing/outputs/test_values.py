@@ -30,6 +30,7 @@ from dpverify.auditing.outputs import reader
 from dpverify.auditing.outputs.arrays import Drawn, joined, raised_in
 from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.leaves import Block
+from dpverify.auditing.outputs.reader import PLACED
 from dpverify.auditing.outputs.tables import parts_of
 from dpverify.auditing.outputs.values import Value, kept, objects, value_of
 from dpverify.errors import DrawError
@@ -487,7 +488,7 @@ def test_what_a_function_of_an_object_knows_by_name_says_no_more() -> None:
     square.forth, square.modules, square.own = forth, lambda: np, square.area
     value = value_of(square)
     assert value == value_of(square)
-    assert len(value.leaves) < 60
+    assert len([name for name, _ in value.leaves if not PLACED.search(name)]) < 60
 
 
 @pytest.mark.parametrize("name", TOLD_APART)
