@@ -129,8 +129,10 @@ class Reader(Leaves):
                 return f"{kind} of {self.walk(value.data, name, depth - 1)}, {mask}"
             case np.ndarray():
                 return self._array(value, name, depth)
-            case ctypes.Array() | ctypes.Structure() | ctypes.Union():
-                return f"{kind} of {self.walk(np.array(value), name, depth - 1)}"
+            case ctypes.Array() | ctypes.Structure() | ctypes.Union() | memoryview():
+                memory = memoryview(value)  # types, and of a structure the names of its parts
+                held = self.walk(np.array(value), name, depth - 1)
+                return f"{kind} of {memory.format}, shape {memory.shape}: {held}"
             case _ if (parts := parts_of(value, _PARTS)) is not None:
                 if isinstance(value, Iterator):  # which pickle can't follow
                     self.beside(name, parts)
@@ -151,7 +153,7 @@ class Reader(Leaves):
                 self.number(name, (aware - _EPOCH).total_seconds())
                 self.number(f"{name}.microsecond", value.microsecond)
                 self.number(f"{name}.fold", value.fold)
-                return f"{kind} of {value.tzinfo}"
+                return f"{kind} of {said(value.tzinfo)}"
             case datetime.date():
                 self.number(name, value.toordinal())
             case _:

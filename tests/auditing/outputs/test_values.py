@@ -20,6 +20,7 @@ from functools import cached_property, lru_cache, partial
 from statistics import NormalDist
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas
@@ -462,6 +463,27 @@ TOLD_APART |= {
 def test_a_class_that_an_exception_was_given_is_read() -> None:
     own, other = (Value.of_raised(_own_error(n)) for n in (5, 6))
     assert own.leaves != other.leaves
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (memoryview(array("q", [0])), memoryview(array("Q", [0]))),
+        (memoryview(bytes(6)).cast("B", [2, 3]), memoryview(bytes(6)).cast("B", [3, 2])),
+        (
+            type("Made", (ctypes.Structure,), {"_fields_": [("a", ctypes.c_int)]})(1),
+            type("Made", (ctypes.Structure,), {"_fields_": [("b", ctypes.c_int)]})(1),
+        ),
+        ((ctypes.c_int8 * 2)(1, 1), (ctypes.c_uint8 * 2)(1, 1)),
+        (
+            datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
+            datetime.datetime(2020, 1, 1, tzinfo=ZoneInfo("UTC")),
+        ),
+    ],
+)
+def test_types_of_memory_and_zones_are_told(one: Any, other: Any) -> None:
+    assert value_of(one) == value_of(one)
+    assert value_of(one).structure != value_of(other).structure
 
 
 def test_what_a_function_of_an_object_knows_by_name_says_no_more() -> None:
