@@ -299,7 +299,7 @@ BUGS: tuple[PlantedBug[Counts], ...] = (
         correct=_signed_items,
         wrong=_signed_places,
         epsilon=apart,
-        found_by=("grey-box", "precision", "black-box", "sequential"),
+        found_by=("grey-box", "black-box", "sequential"),
         adjacency=BitFlip(),
     ),
 )

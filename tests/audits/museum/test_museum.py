@@ -104,12 +104,13 @@ def test_a_few_by_day(name: str) -> None:
 @pytest.mark.parametrize("exhibit", ALL, ids=named)
 def test_the_bug_is_found(exhibit: Exhibit) -> None:
     # What keeps state is in another one after an audit.
-    for draws in [FEW] if exhibit.name in UNFOUND else sorted({FEW, exhibit.draws}):
-        found = measured(exhibit, True, draws, 2)
-        if found["verdict"] == "violation":
-            break
-    assert found["verdict"] == UNFOUND.get(exhibit.name, "violation")
-    assert exhibit.name in UNFOUND or set(exhibit.found_by) & set(found["kinds"])
+    if exhibit.name in UNFOUND:
+        assert measured(exhibit, True, FEW, 2)["verdict"] == UNFOUND[exhibit.name]
+        return
+    # Some are found in most runs, as the page says.
+    runs = ((draws, seed) for seed in (2, 3) for draws in sorted({FEW, exhibit.draws}))
+    found = (measured(exhibit, True, draws, seed) for draws, seed in runs)
+    assert any(set(exhibit.found_by) & set(each["kinds"]) for each in found)
 
 
 @pytest.mark.nightly
@@ -170,8 +171,8 @@ def test_the_page_has_what_was_measured(tmp_path: Path) -> None:
     exhibits = [exhibit for exhibit in ALL if exhibit.name == "NaN passes the clip"]
     measure(kept, exhibits, seeds=1, runs=10)
     text = page(kept, ALL)
-    assert "**1 of 1 bugs are found (100.0%)**" in text
-    assert "| short runs that accuse one, as one in 20 may | 0 of 10 |" in text
+    assert "**1 of 1 audited bugs are found (100.0%).**" in text
+    assert "| short audits that accuse a twin; the level allows one in 20 | 0 of 10 |" in text
     assert "| NaN passes the clip | 1 | 1 of 1 |" in text
     assert "| A lie that may be true | p = 0.5 | ε = 0 | 1.099 | unsafe | 1.099 |" in text
     assert "| Looking until it is found | one run of coins, ε = 1 | 1 |" in text

@@ -261,14 +261,14 @@ def test_the_moments_find_the_bug(bug: Bug, seed: int) -> None:
 
 
 @pytest.mark.nightly
-@seeds
 @pytest.mark.parametrize("twin", list({bug.twin: None for bug in found_by("moments")}))
-def test_the_moments_do_not_accuse_the_correct_twin(
-    twin: Callable[[], Certifiable], seed: int
-) -> None:
-    correct = twin()
-    for verdict in verdicts(correct, exact_estimators(correct), seed):
-        assert "refuted" not in verdict
+def test_the_moments_do_not_accuse_the_correct_twin(twin: Callable[[], Certifiable]) -> None:
+    """But for what the level allows in five runs, all of them together."""
+    correct, accused = twin(), 0
+    for seed in range(1, 6):
+        found = verdicts(correct, exact_estimators(correct), seed)
+        accused += any("refuted" in verdict for verdict in found)
+    assert accused <= 1
 
 
 # --- estimators with a mistake

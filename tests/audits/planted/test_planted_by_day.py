@@ -17,7 +17,10 @@ from tests.helpers.profiles import sampled, thinned
 
 CHEAPEST = ("grey-box", "sequential", "precision", "exhaustive", "determinism", "black-box")
 DRAWS = 300
-OTHERS = {"data-dependent N₊": ("precision", 2000)}
+OTHERS = {
+    "data-dependent N₊": ("precision", 2000),
+    "difference of exponentials in doubles": ("precision", 1000),
+}
 """For which the first of those kinds needs many draws."""
 NIGHTLY = {
     "negative outputs drawn again",  # which shows in 10,000 draws

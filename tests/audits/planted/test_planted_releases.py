@@ -79,10 +79,11 @@ def test_the_audit_finds_the_bug(bug: Bug, kind: AuditKind, seed: int) -> None:
 
 
 @pytest.mark.nightly
-@seeds
 @pytest.mark.parametrize(("bug", "kind"), CASES)
-def test_the_audit_does_not_accuse_the_twin(bug: Bug, kind: AuditKind, seed: int) -> None:
-    assert verdict(bug, broken=False, kind=kind, seed=seed) != "violation"
+def test_the_audit_does_not_accuse_the_twin(bug: Bug, kind: AuditKind) -> None:
+    """But for what the level allows in five runs, all of them together."""
+    found = [verdict(bug, broken=False, kind=kind, seed=seed) for seed in range(1, 6)]
+    assert found.count("violation") <= 1
 
 
 @pytest.mark.parametrize(
