@@ -197,9 +197,13 @@ class Reader(Leaves):
         for place, (key, part) in enumerate(entries.items()):
             leaves, keys, told = len(self.leaves), len(self.keys), label(key)
             named = f"{name}{signs[0]}{told}{signs[1:]}"
-            structures.append(f"{told}: {self.walk(part, named, depth - 1)}")
+            structure = self.walk(part, named, depth - 1)
+            structures.append(f"{told}: {structure}")
             if place < _PLACES:
-                self.place(leaves, keys, named, f"{name}.values()[{place}]")
+                placed = f"{name}.values()[{place}]"
+                self.place(leaves, keys, named, placed)
+                types = structure if len(self.keys) == keys else name_of(type(part))  # of no names
+                self.keys.append((f"types of {placed}", cut(types)))
                 by_place = f"{name}.keys()[{place}]"
                 read = _text_key if type(key) is str else _key
                 self.keys += read(key, by_place, depth - 1)

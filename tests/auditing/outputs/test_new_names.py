@@ -14,6 +14,7 @@ import scipy.sparse
 
 import dpverify as dpv
 from dpverify.auditing.outputs.features import features
+from dpverify.auditing.outputs.reader import PLACED
 from dpverify.auditing.outputs.values import objects, value_of
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -78,6 +79,15 @@ def test_members_of_several_types_have_an_order() -> None:
     found = dict(value_of({10**400, 1.5, float("nan"), "a", None, (1, 2)}).leaves)
     assert found["sorted(output)[0]"] == 1.5
     assert found["sorted(output)[1] mod 2**32"] == 10**400 % 2**32
+
+
+@pytest.mark.parametrize("other", [1, True, [1], (1.0,), {"b": 1.0}])
+def test_types_are_told_by_place(other: Any) -> None:
+    found, others = (
+        {name: leaf for name, leaf in value_of({"a": {"b": part}}).leaves if PLACED.search(name)}
+        for part in (1.0, other)
+    )
+    assert found != others
 
 
 def test_new_columns_are_read_by_place() -> None:
