@@ -180,7 +180,9 @@ def test_every_edit_of_every_value_is_noticed(
         at(altered, path[:-1])[path[-1]] = new
         altered["digest"] = document_digest(altered)
         checks = check_certificate(altered, tmp_path)
-        if not any(check.status == "differs" and check.fields for check in checks):
+        differs = any(check.status == "differs" and check.fields for check in checks)
+        # A mechanism of another name may be one that isn't installed.
+        if not differs and ("inputs", "inconclusive") not in {(c.name, c.status) for c in checks}:
             unnoticed.add(path)
     assert unnoticed
     assert unnoticed <= FREE
