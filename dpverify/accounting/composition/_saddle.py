@@ -22,6 +22,8 @@ __all__ = ["MOST_NODES", "MOST_WORK", "Transform", "normal_epsilon"]
 MOST_NODES = 1 << 20
 MOST_WORK = 1_000_000
 _STEEP = 100.0  # exponent of a variance
+_USUAL = (1e-3, 1e3)  # between which most saddle points are
+_FINE = 1.005  # ratio of neighbours on a grid that isn't refined
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,20 @@ class Transform:
 
     def saddle(self, objective: Callable[[Doubles, Doubles], Doubles]) -> float:
         """Where the objective of c and ln M(c) is least, on grids that are refined."""
-        low, high = 1e-12, min(self.top * (1 - 1e-6), 1e60)
-        for _ in range(4):
-            c = np.geomspace(low, high, 48)
-            at = int(np.argmin(objective(c, self.log(c))))
-            low, high = c[max(at - 1, 0)], c[min(at + 1, c.size - 1)]
+        top = self.top * (1 - 1e-6)
+        c, at = self._least(objective, min(_USUAL[0], top / 2), min(_USUAL[1], top))
+        if at == 0 or (at == c.size - 1 and c[at] < top):
+            c, at = self._least(objective, 1e-12, min(top, 1e60))
+        while c[1] > _FINE * c[0]:
+            c, at = self._least(objective, c[max(at - 1, 0)], c[min(at + 1, c.size - 1)])
         return float(c[at])
+
+    def _least(
+        self, objective: Callable[[Doubles, Doubles], Doubles], low: float, high: float
+    ) -> tuple[Doubles, int]:
+        """A grid, and at which of its points the objective is least."""
+        c = np.geomspace(low, high, 24)
+        return c, int(np.argmin(objective(c, self.log(c))))
 
     def saddle_at(self, eps: float) -> float:
         """Where M(c)e^{−cε}/(c(c + 1)) is least."""

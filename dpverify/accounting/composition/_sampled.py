@@ -62,7 +62,7 @@ _LITTLE, _MUCH, _MOST_WORK = 100_000, 1_000_000, 100_000_000  # nodes times poin
 _SLACK, _TINY = 1e-9, 1e-300
 _WIDTHS = tuple(2.0**-k for k in range(7))  # of χ, in units of min(1, 1/4μ)
 _SHARES = (0.7, 0.5, 0.35, 0.2, 0.1, 0.05, 0.02)  # of ε, that the loss is at x₁
-_PLACES = 4001
+_PLACES, _POINTS = 4001, 64
 _WORK = 350  # of a point, in nodes
 _MOST_STEPS = 30
 _ROOT_EFFORT = 8.0
@@ -215,10 +215,10 @@ class _Sum:
         """The line of the least period, and so of the fewest nodes, near the saddle point."""
         transform = self._transform(windows)
         middle, aim = transform.saddle_at(self.eps), self.effort - log_size
-        points = np.append(1e-9 * middle, middle * np.geomspace(0.2, 50, 160))
+        points = np.append(1e-9 * middle, middle * np.geomspace(0.2, 50, _POINTS))
         logs = transform.log(points)
         log_mass = min(float(logs[0]), 0.0)
-        c, b = np.meshgrid(points[1:90], points[1:])
+        c, b = np.meshgrid(points[1 : _POINTS // 2], points[1:])
         with np.errstate(divide="ignore"):
             right = (logs[1:, None] - b * self.eps + aim) / (b - c)
         right[b <= c] = math.inf

@@ -70,7 +70,8 @@ _FAR = 1e6  # from there on a shifted normal law is all that counts
 _DEEP = 1e12  # on the other side
 _CLOSE = 100.0  # up to which one grid serves all peaks
 _SHARE = 0.55  # of the working precision, which the trapezoid rule is to reach
-_EDGE, _PLACES = 12, 1200  # widths beyond what matters, and points, of integrals for planning
+# Of integrals for planning: widths beyond what matters, and at most so many points, to a width.
+_EDGE, _PLACES, _FINE = 12, 1200, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +115,8 @@ class NormalMixture:
     @property
     def log_rest(self) -> float:
         """Ln(1 − q), also of a rate that is 1 as a double."""
-        if 2 * self.rate < 1:
-            return math.log1p(-float(self.rate))
+        if (rate := float(self.rate)) < 0.5:
+            return math.log1p(-rate)
         rest = 1 - self.rate
         return math.log(rest.numerator) - math.log(rest.denominator)
 
@@ -153,8 +154,9 @@ class NormalMixture:
             low = max(-_EDGE, window.start - _EDGE * window.width)
             high = window.end + _EDGE * window.width
             most = high + window.width**2 * float(self.reach(a).max())  # where a peak may be
-            tail = np.geomspace(high, most, _PLACES // 4)
-            x = np.append(np.linspace(low, high, _PLACES), tail[1:])
+            places = min(_PLACES, math.ceil((high - low) * _FINE / min(window.width, 1.0)))
+            tail = np.geomspace(high, most, places // 4)
+            x = np.append(np.linspace(low, high, places), tail[1:])
             return _log_integrals(self.log_power(x, a[:, None]) + window.log(x), x)
         reach = self.reach(a)
         deep = reach < -_DEEP
@@ -196,9 +198,12 @@ class NormalMixture:
         if self.replaced:
             return self._grid_between(a)
         reach = a * math.sqrt(self.mu_squared)
-        first, last = np.zeros_like(a), np.maximum(reach, 0.0)
+        ends = np.array([np.zeros_like(a), np.maximum(reach, 0.0)])
         for _ in range(60):
-            first, last = np.maximum(reach, 0.0) * self.share(np.array([first, last]))
+            before, ends = ends, np.maximum(reach, 0.0) * self.share(ends)
+            if np.abs(ends - before).max() < 1e-3:
+                break
+        first, last = ends
         if (a < 0).any():
             low, high = np.minimum(reach * self.share(np.zeros_like(a)), 0.0), np.zeros_like(a)
             for _ in range(90):
