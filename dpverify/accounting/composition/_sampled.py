@@ -112,10 +112,9 @@ class SampledSum:
         best = sums.along(sums.plan(size, [None]))
         if not loss.added:
             for most, kind in ((_LITTLE, sums.cuts), (_MUCH, sums.splits)):
-                plans = [sums.plan(size, w) for w in kind(size)] if best.work > most else []
-                if plans:
-                    line = sums.along(min(plans, key=lambda plan: plan.work))
-                    best = min(best, line, key=lambda line: line.work)
+                plan = sums.least_work(size, kind(size)) if best.work > most else None
+                if plan:
+                    best = min(best, sums.along(plan), key=lambda line: line.work)
         if best.work == math.inf:
             raise NumericalError(f"delta near epsilon={eps!r} takes more than {_MOST_WORK} terms")
         return sums.added_up(best)
@@ -210,6 +209,16 @@ class _Sum:
             (mixture.log_rest, 0.0),
             (math.log(float(mixture.rate)), math.sqrt(mixture.mu_squared)),
         ]
+
+    def least_work(self, log_size: float, kinds: Sequence[Windows]) -> _Plan | None:
+        """The plan of least work, of windows that get sharper as long as that makes it less."""
+        best = None
+        for windows in kinds:
+            plan = self.plan(log_size, windows)
+            if best and plan.work >= best.work:
+                break
+            best = plan
+        return best
 
     def plan(self, log_size: float, windows: Windows) -> _Plan:
         """The line of the least period, and so of the fewest nodes, near the saddle point."""
