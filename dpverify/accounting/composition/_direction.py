@@ -62,8 +62,10 @@ _ENOUGH = 1e-9  # relative width of ε or δ along rays, from which on slower wa
 _NEAR = 1e-12  # relative distance at which a search by values of δ ends
 _WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice is tried as well
 _SHARP, _ROUNDS = 1e-8, 3  # relative width of ε between two sums, and tries to reach it
-_FEW_TIMES, _MOST_MU_SQUARED = 4, Fraction(1, 36)  # of samples that are nearly normal without tails
-_RARE, _LARGE = 0.1, 1e-9  # samples with the record, and a δ, where rays are fast
+# Samples that are nearly normal without tails, and a rate where nothing else is as fast.
+_FEW_TIMES, _MOST_MU_SQUARED, _LOW_RATE = 4, Fraction(1, 36), Fraction(1, 10_000)
+# Samples with the record, a δ, and a μ² where rays are fast.
+_RARE, _LARGE, _STEEP = 0.1, 1e-9, Fraction(1, 2)
 _LESS = 20.0  # −ln of how far below an estimate δ may be
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
@@ -106,7 +108,8 @@ class Direction:
         """
         if self.sampled is not None:
             loss, count = self.sampled
-            return count >= _FEW_TIMES and loss.base.mu_squared <= _MOST_MU_SQUARED
+            rare = count >= _FEW_TIMES and loss.rate < _LOW_RATE
+            return rare and loss.base.mu_squared <= _MOST_MU_SQUARED
         return any(
             isinstance(loss, SmoothBatchLoss) and isinstance(loss.base, GaussianLoss)
             for loss, _ in self.losses
@@ -394,10 +397,15 @@ class Direction:
             return ball if sums.is_between or ball.rad() <= WIDTH * ball.lower() else None
 
     def _is_rare(self, delta: float) -> bool:
-        """Whether a record is hardly ever in a sample, and this δ is large: so rays are fast."""
+        """Whether a record is hardly ever in a sample, seen well there, and this δ is large.
+
+        So rays are fast.
+        """
         assert self.sampled is not None  # noqa: S101
         loss, count = self.sampled
-        return count * loss.rate < _RARE and delta >= _LARGE
+        return (
+            count * loss.rate < _RARE and loss.base.mu_squared >= _STEEP and delta >= _LARGE
+        )
 
     def _sampled_epsilon(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
         """By windows and along rays, the fast way first, and by others."""
