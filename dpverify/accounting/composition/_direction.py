@@ -403,9 +403,7 @@ class Direction:
         """
         assert self.sampled is not None  # noqa: S101
         loss, count = self.sampled
-        return (
-            count * loss.rate < _RARE and loss.base.mu_squared >= _STEEP and delta >= _LARGE
-        )
+        return count * loss.rate < _RARE and loss.base.mu_squared >= _STEEP and delta >= _LARGE
 
     def _sampled_epsilon(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
         """By windows and along rays, the fast way first, and by others."""

@@ -40,12 +40,18 @@ import numpy as np
 from flint import acb, acb_mat, arb
 from numpy.typing import NDArray
 
-from dpverify.accounting.losses.base import Doubles, Transforms, transform
+from dpverify.accounting.losses.base import (
+    Doubles,
+    EvenHeights,
+    Transforms,
+    transform,
+    transform_along,
+)
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.errors import NumericalError
 
 __all__ = [
     "WORK",
-    "EveryNode",
     "Inversion",
     "Kernel",
     "LatticeKernel",
@@ -176,14 +182,26 @@ class Inversion(Trapezoid):
 
     Attributes
     ----------
-    points : sₖ for k = 0 and those k > 0 that are not left out
-    weights : M(sₖ)·K(sₖ); on a lattice the two parts of it, with e^θ to come
+    nodes : sₖ for k = 0 and those k > 0 that are not left out
+    weights : M(sₖ)·K(sₖ), half of it for k = 0; on a lattice two parts of it, with e^θ to come
     lattice : base and unit
     """
 
-    points: Sequence[acb]
-    weights: Sequence[Sequence[acb]]
-    lattice: LatticeKernel | None
+    nodes: Nodes
+    weights: Sequence[acb_mat]
+    lattice: LatticeKernel | None = None
+
+    @classmethod
+    def of(
+        cls,
+        nodes: Nodes,
+        weights: Sequence[Sequence[acb]],
+        lattice: LatticeKernel | None = None,
+        **line: arb,
+    ) -> Self:
+        """From a weight for each node, or two."""
+        tables = [nodes.table([first / 2, *rest]) for first, *rest in weights]
+        return cls(c=nodes.c, nodes=nodes, weights=tables, lattice=lattice, **line)
 
     def total(self, epsilon: arb) -> tuple[arb, arb]:
         """The terms, added up."""
@@ -208,41 +226,8 @@ class Inversion(Trapezoid):
             lines.append(one - (epsilon - start).exp() * other)
         return lattice.base + lattice.unit * int(lowest), reduce(arb.max, lines)
 
-    def _sum(self, weights: Sequence[acb], epsilon: arb) -> arb:
-        terms = [(w * (-s * epsilon).exp()).real for w, s in zip(weights, self.points, strict=True)]
-        return 2 * sum(terms, arb(0)) - terms[0]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EveryNode(Trapezoid):
-    """A sum by balls over all nodes up to some k.
-
-    The turns e^{−2πikε/T} are products of two, in a table each. Repeated products, as Horner's rule
-    has them, would widen a ball with every turn.
-
-    Attributes
-    ----------
-    weights : M(sₖ)·K(sₖ), half of it for k = 0, where k = column + columns·row, and zeros
-    """
-
-    weights: acb_mat
-
-    @classmethod
-    def of(cls, weights: Sequence[acb], **line: arb) -> Self:
-        """From a weight for each node."""
-        columns = math.isqrt(len(weights) - 1) + 1
-        rows = -(-len(weights) // columns)
-        rest = [acb(0)] * (rows * columns - len(weights))
-        table = acb_mat(rows, columns, [weights[0] / 2, *weights[1:], *rest])
-        return cls(weights=table, **line)
-
-    def total(self, epsilon: arb) -> tuple[arb, arb]:
-        """By a product of matrices."""
-        rows, columns = self.weights.nrows(), self.weights.ncols()
-        angle = -2 * arb.pi() * epsilon / self.period
-        near = acb_mat(columns, 1, [acb(0, angle * k).exp() for k in range(columns)])
-        far = acb_mat(1, rows, [acb(0, angle * (k * columns)).exp() for k in range(rows)])
-        return epsilon, 2 * (-self.c * epsilon).exp() * (far * (self.weights * near))[0, 0].real
+    def _sum(self, weights: acb_mat, epsilon: arb) -> arb:
+        return 2 * (-self.c * epsilon).exp() * self.nodes.total(weights, -epsilon).real
 
 
 def invert(losses: Transforms, kernel: Kernel, line: Line) -> Inversion | None:
@@ -262,28 +247,27 @@ def invert(losses: Transforms, kernel: Kernel, line: Line) -> Inversion | None:
     kept, dropped = _significant(losses, kernel, line, h, last, most)
     if kept is None:
         return None
-    points = [acb(c)] + [acb(c, step * int(k)) for k in kept]
-    moments = transform(losses, points)
-    if isinstance(kernel, LatticeKernel):
-        lattice, up = kernel, kernel.unit.exp()
-        z = [(s * kernel.unit).exp() for s in points]
+    nodes = Nodes.of(c, step, [0, *kept.tolist()])
+    points, moments = nodes.points, transform_along(losses, nodes)
+    lattice = kernel if isinstance(kernel, LatticeKernel) else None
+    if lattice:
+        up = lattice.unit.exp()
+        z = [(s * lattice.unit).exp() for s in points]
         weights = [
-            [m * kernel.unit / (x - 1) for m, x in zip(moments, z, strict=True)],
-            [m * kernel.unit / (x * up - 1) for m, x in zip(moments, z, strict=True)],
+            [m * lattice.unit / (x - 1) for m, x in zip(moments, z, strict=True)],
+            [m * lattice.unit / (x * up - 1) for m, x in zip(moments, z, strict=True)],
         ]
     else:
-        lattice = None
         weights = [[m / (s * (s + 1)) for m, s in zip(moments, points, strict=True)]]
-    return Inversion(
-        c=c,
+    return Inversion.of(
+        nodes,
+        weights,
+        lattice,
         b=b,
         period=period,
-        points=points,
-        weights=weights,
         # Both signs of k; thresholds are relative to M(c).
         dropped=2 / period * moments[0].real * arb(line.threshold).exp() * arb(dropped + rest),
         beyond=transform(losses, [acb(b)])[0].real,
-        lattice=lattice,
     )
 
 
@@ -323,11 +307,11 @@ def _significant(
         size = kernel.log_bound(line.c, y) - line.threshold
         for first in [None, *range(0, len(order), _BLOCK)]:
             if first is not None:
-                size += _dampening(order[first : first + _BLOCK], line.c, y)
+                size += _dampening(order[first : first + _BLOCK], line.c, nodes, h)
             closed = size <= 0
             if closed.any():
                 dropped += float(np.exp(size[closed]).sum()) * (1 + _SLACK)
-                nodes, y, size = nodes[~closed], y[~closed], size[~closed]
+                nodes, size = nodes[~closed], size[~closed]
             if not nodes.size:
                 break
         kept.append(nodes)
@@ -340,16 +324,22 @@ def _significant(
 def by_dampening(losses: Transforms, c: float, step: float, last: int) -> Transforms:
     """Those first that dampen most, on average over a range of nodes, so that these fall early."""
     reach = max(last, 1)
-    sample: Doubles = step * np.floor(np.linspace(1, reach, min(reach, 64)))
-    strengths = [float(_dampening((pair,), c, sample).sum()) for pair in losses]
+    sample = np.linspace(1, reach, min(reach, 64)).astype(np.int64)
+    strengths = [float(_dampening((pair,), c, sample, step).sum()) for pair in losses]
     return tuple(losses[r] for r in np.argsort(strengths, kind="stable"))
 
 
-def _dampening(losses: Transforms, c: float, y: Doubles) -> Doubles:
-    """Upper bound on ln |M(c + iy)/M(c)|."""
-    total = np.zeros_like(y)
+def _dampening(losses: Transforms, c: float, nodes: NDArray[np.int64], step: float) -> Doubles:
+    """Upper bound on ln |M(c + iy)/M(c)| at some nodes, in rising order."""
+    even = EvenHeights(int(nodes[0]), nodes.size, step)
+    is_even = int(nodes[-1]) - int(nodes[0]) == nodes.size - 1
+    total = np.zeros(nodes.size)
     for loss, count in losses:
-        value, error = loss.characteristic(c, y)
+        value, error = (
+            loss.characteristic_along(c, even)
+            if is_even
+            else loss.characteristic(c, nodes.astype(np.float64) * step)
+        )
         # Rounded up; a modulus near 1 loses at most the last digits.
         total += count * np.log(np.minimum(np.abs(value) + error * (1 + _SLACK) + 1e-15, 1.0))
     return total

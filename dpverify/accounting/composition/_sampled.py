@@ -36,13 +36,14 @@ import numpy as np
 import scipy
 from flint import acb, arb, ctx
 
-from dpverify.accounting.composition._inversion import EveryNode, Line
+from dpverify.accounting.composition._inversion import Inversion, Line
 from dpverify.accounting.composition._saddle import Transform, normal_epsilon
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
 from dpverify.accounting.losses._normal_mixture import PowerIntegral, Window
 from dpverify.accounting.losses.base import ROUND_OFF, Doubles
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.accounting.losses.poisson_sampled import MixtureLoss
 from dpverify.accounting.targets import LEAST_DELTA
 from dpverify.enclosure import Enclosure, to_arb
@@ -91,7 +92,7 @@ class SampledSum:
     log_beyond : ln of a bound on f₂
     """
 
-    inversion: EveryNode
+    inversion: Inversion
     precision: int
     power: arb
     b: float
@@ -372,19 +373,18 @@ class _Along:
             return math.inf
         return (self.last + 1) * sum(len(part.logs) for part in self.parts)
 
-    def inversion(self) -> EveryNode:
+    def inversion(self) -> Inversion:
         """The sum."""
         assert self.last is not None  # noqa: S101
         line, windows = self.plan.line, self.plan.windows
         c, period = arb(line.c), arb(line.period)
-        step, count = 2 * arb.pi() / period, self.last + 1
-        powers = _powers([part.values(step, count) for part in self.parts], self.times)
+        nodes = Nodes.of(c, 2 * arb.pi() / period, range(self.last + 1))
+        powers = _powers([part.along(nodes) for part in self.parts], self.times)
         if self.loss.added:
             powers = [p.conjugate() for p in powers]
-        points = (acb(c, step * k) for k in range(count))
-        return EveryNode.of(
-            [p / (s * (s + 1)) for p, s in zip(powers, points, strict=True)],
-            c=c,
+        return Inversion.of(
+            nodes,
+            [[p / (s * (s + 1)) for p, s in zip(powers, nodes.points, strict=True)]],
             b=arb(line.b),
             period=period,
             dropped=2 / period * self.beyond,

@@ -60,6 +60,7 @@ from flint import acb, acb_mat, arb, ctx
 from numpy.typing import NDArray
 
 from dpverify.accounting.losses.base import ROUND_OFF, Doubles
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.enclosure import to_arb
 from dpverify.errors import NumericalError
 
@@ -279,26 +280,10 @@ class PowerIntegral:
         effort = effort or _SHARE * ctx.prec * math.log(2)
         return _Rule.of(mixture, a, window, effort, most_bulge, most_height).integral()
 
-    def values(self, step: arb, count: int) -> list[acb]:
-        """The integrals at y = 0, step, …, (count − 1)·step."""
-        rows = max(math.isqrt(count), 1)
-        columns = -(-count // rows)
-        turns = [(acb(0, step) * log).exp() for log in self.logs]
-        strides = [(acb(0, step * rows) * log).exp() for log in self.logs]
-        left: list[acb] = []
-        row = list(self.weights)
-        for _ in range(rows):
-            left += row
-            row = [x * turn for x, turn in zip(row, turns, strict=True)]
-        right: list[acb] = []
-        column = [acb(1)] * len(self.logs)
-        for _ in range(columns):
-            right += column
-            column = [x * stride for x, stride in zip(column, strides, strict=True)]
-        size = len(self.logs)
-        product = acb_mat(rows, size, left) * acb_mat(columns, size, right).transpose()
-        entries, off = product.entries(), acb(arb(0, self.error), arb(0, self.error))
-        return [entries[(k % rows) * columns + k // rows] + off for k in range(count)]
+    def along(self, nodes: Nodes) -> list[acb]:
+        """The integrals at each node of a line, whatever its c."""
+        off = acb(arb(0, self.error), arb(0, self.error))
+        return [value + off for value in nodes.sums(self.weights, self.logs)]
 
     def at(self, heights: Sequence[arb]) -> list[acb]:
         """The integrals at any y ≥ 0."""

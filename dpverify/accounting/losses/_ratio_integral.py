@@ -62,6 +62,7 @@ from numpy.typing import NDArray
 from dpverify.accounting.losses._normal_mixture import NormalMixture
 from dpverify.accounting.losses.base import Doubles
 from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.enclosure import to_arb
 from dpverify.errors import NumericalError
 
@@ -289,6 +290,11 @@ class RatioIntegral:
         pairs = zip(self.weights, self.places, strict=True)
         found = sum((w * (turn * x).exp() for w, x in pairs), acb(0))
         return found + acb(arb(0, self.error), arb(0, self.error))
+
+    def along(self, nodes: Nodes) -> list[acb]:
+        """The same at each node of a line of this c."""
+        off = acb(arb(0, self.error), arb(0, self.error))
+        return [value + off for value in nodes.sums(self.weights, self.places)]
 
     def in_doubles(self) -> tuple[NDArray[Any], NDArray[Any], float]:
         """Weights over M(c), places, and the error, also over M(c).

@@ -24,6 +24,7 @@ import numpy as np
 from flint import acb, arb
 from numpy.typing import NDArray
 
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.enclosure import SquareRoot, to_arb
 from dpverify.errors import require
 from dpverify.execution.threads import one_thread
@@ -52,6 +53,7 @@ __all__ = [
     "sum_error",
     "sum_string",
     "transform",
+    "transform_along",
     "transforms",
 ]
 
@@ -218,6 +220,10 @@ class TransformedLoss(PrivacyLoss, ABC):
     def transform(self, points: Sequence[acb]) -> list[acb]:
         """M at each point of the strip 0 < Re s < top, as balls of the current precision."""
 
+    def transform_along(self, nodes: Nodes) -> list[acb]:
+        """The same at each node of a line."""
+        return self.transform(nodes.points)
+
     @abstractmethod
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c) at real c in (0, top), in doubles: for planning, not for proof."""
@@ -301,14 +307,24 @@ def transforms(losses: Losses) -> Transforms | None:
 
 def transform(losses: Transforms, points: Sequence[acb]) -> list[acb]:
     """M of the sum of independent losses at each point."""
-    values = [acb(1)] * len(points)
-    for loss, count in losses:
-        factors = loss.transform(points)
-        values = [
-            value * (factor if count == 1 else factor**count)
-            for value, factor in zip(values, factors, strict=True)
+    return _multiplied([(loss.transform(points), count) for loss, count in losses])
+
+
+def transform_along(losses: Transforms, nodes: Nodes) -> list[acb]:
+    """The same at each node of a line."""
+    return _multiplied([(loss.transform_along(nodes), count) for loss, count in losses])
+
+
+def _multiplied(factors: Sequence[tuple[list[acb], int]]) -> list[acb]:
+    """The product of powers, at each point."""
+    (first, count), *others = factors
+    found = first if count == 1 else [factor**count for factor in first]
+    for values, times in others:
+        found = [
+            product * (factor if times == 1 else factor**times)
+            for product, factor in zip(found, values, strict=True)
         ]
-    return values
+    return found
 
 
 def power(values: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:

@@ -23,6 +23,7 @@ from dpverify.accounting.losses.base import (
     TransformedLoss,
     step_ball,
 )
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.enclosure import Real, SquareRoot, exact, number_string, rational, squared, to_arb
 from dpverify.errors import require
 from dpverify.numbers import to_count, to_positive_rational, to_rational
@@ -58,6 +59,12 @@ class AtomicLoss(TransformedLoss, TailedLoss):
         """Σ weight·e^{s·loss}."""
         atoms = self.atoms()
         return [sum((w * (s * loss).exp() for w, loss in atoms), acb(0)) for s in points]
+
+    def transform_along(self, nodes: Nodes) -> list[acb]:
+        """The same as a product of matrices."""
+        atoms = self.atoms()
+        weights = [acb(w * (nodes.c * loss).exp()) for w, loss in atoms]
+        return nodes.sums(weights, [acb(loss) for _, loss in atoms])
 
     def tails(self, place: arb) -> tuple[arb, arb]:
         """Sums over the atoms; one that may lie on either side of the place counts with a ball."""

@@ -33,6 +33,7 @@ from dpverify.accounting.losses.base import (
     TailedLoss,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.accounting.losses.sampled import ReplacedSampleLoss, sampled_tails
 from dpverify.enclosure import number_string, to_arb
 from dpverify.errors import require
@@ -79,6 +80,11 @@ class MixtureLoss(ExponentialLoss, TailedLoss):
             for number, y, value in zip(numbers, heights, values, strict=True):
                 found[number] = value.conjugate() if self.added != (y < 0) else value
         return [found[number] for number in range(len(points))]
+
+    def transform_along(self, nodes: Nodes) -> list[acb]:
+        """The integral on one line."""
+        values = PowerIntegral.of(self.mixture, self.power(nodes.c)).along(nodes)
+        return [value.conjugate() for value in values] if self.added else values
 
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c)."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dpverify.accounting.losses._ratio_integral import Noise, Ratio, RatioIntegral
 from dpverify.accounting.losses.base import Doubles, ExponentialLoss, PrivacyLoss
 from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.enclosure import to_arb
@@ -59,12 +60,16 @@ class SmoothLoss(ExponentialLoss):
         for numbers in lines.values():
             heights = [points[n].imag for n in numbers]
             most = max(float(abs(y).upper()) for y in heights) * (1 + 2.0**-40)
-            effort = _SHARE * ctx.prec * math.log(2)
-            integral = RatioIntegral.of(self.ratio, points[numbers[0]].real, most, effort)
+            integral = RatioIntegral.of(self.ratio, points[numbers[0]].real, most, _effort())
             for number, y in zip(numbers, heights, strict=True):
                 value = integral.at(abs(y))
                 found[number] = value.conjugate() if y < 0 else value
         return [found[number] for number in range(len(points))]
+
+    def transform_along(self, nodes: Nodes) -> list[acb]:
+        """One path."""
+        most = float(nodes.points[-1].imag.upper()) * (1 + 2.0**-40)
+        return RatioIntegral.of(self.ratio, nodes.c, most, _effort()).along(nodes)
 
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c)."""
@@ -79,6 +84,12 @@ class SmoothLoss(ExponentialLoss):
     def envelope(self, c: float, y: float) -> float:
         """Along the path, everything falls with y."""
         return min(math.log(_line(self, c, _above(y)).modulus(y)), 0.0)
+
+
+def _effort() -> float:
+    """Of integrals at the current precision."""
+    precision: int = ctx.prec
+    return _SHARE * precision * math.log(2)
 
 
 def _above(y: float) -> float:

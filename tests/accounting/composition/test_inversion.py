@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dpverify.accounting.composition._enumeration import Enumeration
 from dpverify.accounting.composition._inversion import (
-    EveryNode,
+    Inversion,
     LatticeKernel,
     Line,
     PlainKernel,
@@ -24,6 +24,7 @@ from dpverify.accounting.curves.gaussian import delta_gaussian
 from dpverify.accounting.losses.base import Log, Transforms
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.enclosure import to_arb
 from tests.helpers.profiles import examples
 
@@ -109,13 +110,14 @@ def test_too_many_nodes() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 17, 100])
-def test_all_nodes_together_are_their_terms_added_up(count: int) -> None:
+@pytest.mark.parametrize("sparse", [False, True])
+def test_all_nodes_together_are_their_terms_added_up(count: int, sparse: bool) -> None:
     """Whatever the table's shape, and with half of the first term."""
     weights = [acb(k % 7 - 3, k % 5 + 1) for k in range(count)]
     c, period, epsilon = arb(2), arb(40), arb("0.3")
-    line = {"c": c, "b": arb(6), "period": period, "dropped": arb(0), "beyond": arb(0)}
-    _, found = EveryNode.of(weights, **line).total(epsilon)
-    points = [acb(c, 2 * arb.pi() * k / period) for k in range(count)]
-    terms = [(w * (-s * epsilon).exp()).real for w, s in zip(weights, points, strict=True)]
+    line = {"b": arb(6), "period": period, "dropped": arb(0), "beyond": arb(0)}
+    nodes = Nodes.of(c, 2 * arb.pi() / period, (k * k if sparse else k for k in range(count)))
+    _, found = Inversion.of(nodes, [weights], **line).total(epsilon)
+    terms = [(w * (-s * epsilon).exp()).real for w, s in zip(weights, nodes.points, strict=True)]
     assert found.overlaps(2 * sum(terms, arb(0)) - terms[0])
     assert found.rad() < 1e-9

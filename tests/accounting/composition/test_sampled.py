@@ -28,6 +28,7 @@ from dpverify.accounting.composition._sampled import (
 from dpverify.accounting.losses._normal_mixture import PowerIntegral, Window
 from dpverify.accounting.losses.base import Doubles
 from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.accounting.losses.poisson_sampled import PoissonReplacedLoss, PoissonSampledLoss
 from dpverify.enclosure import to_arb
 from tests.helpers.profiles import day_and_night
@@ -143,8 +144,9 @@ def test_what_lies_beyond_the_last_node(windows: list[Window | None]) -> None:
         last, beyond = _last_node(parts, times, line)
         assert last is not None
         step = 2 * math.pi / line.period
+        nodes = Nodes.of(arb(c), arb(step), range(8 * last))
         total = abs(_powers([[acb(part.total)] for part in parts], times)[0])
-        powers = _powers([part.values(arb(step), 8 * last) for part in parts], times)
+        powers = _powers([part.along(nodes) for part in parts], times)
     sizes = [
         abs(complex(p)) / abs((c + 1j * k * step) * (c + 1 + 1j * k * step))
         for k, p in enumerate(powers)

@@ -20,6 +20,7 @@ from dpverify.accounting.losses._normal_mixture import (
     Window,
     _Rule,
 )
+from dpverify.accounting.losses.nodes import Nodes
 from dpverify.errors import NumericalError
 
 F = Fraction
@@ -167,7 +168,7 @@ def test_integrals_at_all_heights(a: float, window: Window | None) -> None:
     for mixture in mixtures(a):
         with ctx.workprec(96):
             found = PowerIntegral.of(mixture, arb(a), window)
-            values = found.values(arb("0.75"), 7)
+            values = found.along(Nodes.of(arb(0), arb("0.75"), range(7)))
             single = found.at([arb("0.75") * k for k in range(7)])
             scale = float(found.total)
         for k, value in enumerate(values):
