@@ -455,7 +455,8 @@ def sampled_guess(loss: MixtureLoss, times: int, delta: Fraction, guess: float) 
             if abs(move) * c < _NEAR:
                 break
         sums = _Sum(loss=loss, times=times, eps=many, effort=_ROOT_EFFORT)
-        return many if abs(sums.log_size() - log_delta) < 1 else few
+        cut = sums.saddle(sums.cuts(log_delta)[-1])[1]
+        return many if abs(cut - log_delta) < _CLOSE else few
 
 
 def sampled_root(
