@@ -29,6 +29,8 @@ h from both sides, on a plateau too, where round-off decides which of them is lo
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -46,7 +48,8 @@ __all__ = ["AttackerBound", "attacker_bound", "trade_off"]
 _FARTHEST = 700.0  # nats: e^s is a double up to here
 _HALVINGS = 100
 _CLOSE = 1e-12  # relative width from which on no search is worth its time
-_DISTANCES = tuple(2.0**-exponent for exponent in (24, 20, 28, 32, 16, 36, 12, 40, 8, 44, 48))
+_WIDEST, _NARROWEST, _MOST_SIDES = 2.0**-8, 2.0**-49, 8  # distances of thresholds, relative
+_RESOLVED = 4.0  # widths, that tell a rise from round-off
 _PRECISION = 192
 _REACH = 2.0**-6
 
@@ -179,28 +182,49 @@ def _at_most_one(bound: Enclosure) -> Enclosure:
 
 
 def _both_ends(curve: PrivacyCurve, rate: Fraction, threshold: float) -> Enclosure:
-    """Encloses the least bound by thresholds next to one that is proposed for it."""
+    """Encloses the least bound by thresholds next to one that is proposed for it.
+
+    The line between two points is known the better the farther these are from each other, and says
+    the more the closer they are: best is where h rises by a few widths of its enclosures.
+    """
     here = _at(curve, rate, Fraction(threshold))
-    least = Enclosure.of_exact(rate).lower  # what guessing has
-    for distance in _DISTANCES:
-        if least >= min(here.upper, 1.0) * (1 - _CLOSE / 4):
-            break
-        side = distance * (1 + abs(threshold))
+    upper, least = min(here.upper, 1.0), Enclosure.of_exact(rate).lower  # what guessing has
+    side, power, last = _WIDEST * (1 + abs(threshold)), 2.0, (0.0, 0.0)
+    for _ in range(_MOST_SIDES):
         beside = [threshold - side, threshold + side]
         before, after = (_at(curve, rate, Fraction(point)) for point in beside)
-        with ctx.workprec(_PRECISION):
-            zero, (a, b, c) = arb(0), (arb(y).exp() for y in (beside[0], threshold, beside[1]))
-            falls = (arb(before.upper) - here.lower) / (b - a) * (c - b)
-            rises = (arb(after.upper) - here.lower) / (c - b) * (b - a)
-            far = (here.upper / to_arb(rate) - c).max(zero)
-            ends = [
-                here.lower - falls.max(rises).max(zero),
-                before.lower + ((arb(before.lower) - here.upper) / (b - a)).min(zero) * a,
-                after.lower + ((arb(after.lower) - here.upper) / (c - b)).min(zero) * far,
-            ]
-            least = max(least, min(Enclosure.of_ball(end).lower for end in ends))
-    upper = min(here.upper, 1.0)
+        least = max(least, _least(rate, (beside[0], threshold, beside[1]), (before, here, after)))
+        width = max(x.upper - x.lower for x in (before, here, after))
+        rise = before.upper + after.upper - 2 * here.upper
+        is_least = min(before.upper, after.upper) >= here.lower
+        if upper - least <= _CLOSE / 4 * upper or not is_least or not rise > _RESOLVED * width:
+            break
+        if last[1] > rise:
+            power = min(max(math.log(last[1] / rise) / math.log(last[0] / side), 1.0), 2.0)
+        last = side, rise
+        aim = max(_RESOLVED * width, _CLOSE / 8 * upper)
+        side = max(side * min((aim / rise) ** (1 / power), 0.25), _NARROWEST * (1 + abs(threshold)))
+        if side >= last[0]:
+            break
     return Enclosure(min(least, upper), upper)
+
+
+def _least(
+    rate: Fraction, points: tuple[float, float, float], bounds: Sequence[Enclosure]
+) -> float:
+    """A lower bound on the least h, by h at three thresholds."""
+    before, here, after = bounds
+    with ctx.workprec(_PRECISION):
+        zero, (a, b, c) = arb(0), (arb(y).exp() for y in points)
+        falls = (arb(before.upper) - here.lower) / (b - a) * (c - b)
+        rises = (arb(after.upper) - here.lower) / (c - b) * (b - a)
+        far = (here.upper / to_arb(rate) - c).max(zero)
+        ends = [
+            here.lower - falls.max(rises).max(zero),
+            before.lower + ((arb(before.lower) - here.upper) / (b - a)).min(zero) * a,
+            after.lower + ((arb(after.lower) - here.upper) / (c - b)).min(zero) * far,
+        ]
+        return min(Enclosure.of_ball(end).lower for end in ends)
 
 
 def _largest(curve: PrivacyCurve) -> tuple[float, ...]:
