@@ -21,20 +21,22 @@ poor proposal costs tightness, never correctness.
 
 **From below.** With y = e^s, both bounds are h(y) = y·f + H(y), where H(y) = δ(ln y) for y ≥ 1 and
 1 − y + y·δ(−ln y) for y < 1 is the supremum over the pairs, which come in both orders, of the
-hockey-stick divergences H_y(P ‖ Q): convex in y, and so is h. For a < b < c it lies between a and
-b, and beyond c, above the line through b and c; between b and c, and below a, above that through a
-and b; and from y = h(b)/f on it is at least h(b). So three points close together enclose the least
-h from both sides, on a plateau too, where round-off decides which of them is lowest.
+hockey-stick divergences H_y(P ‖ Q): convex in y, and so is h. So h lies above every line through
+two points of it, but between these: between two neighbours above one line from the left, and one
+from the right. Left of all of them there is the point h(0) = 1, from where h falls by at most 1 − f
+a unit, and right of them h(y) ≥ y·f. Where the line from the left falls and that from the right
+rises, the larger of both is, for any t, at least the smaller one of their heights at t: left of t
+it is no less than the one, right of t no less than the other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 
+import numpy as np
 import scipy
 from flint import arb, ctx
 
@@ -48,7 +50,7 @@ __all__ = ["AttackerBound", "attacker_bound", "trade_off"]
 _FARTHEST = 700.0  # nats: e^s is a double up to here
 _HALVINGS = 100
 _CLOSE = 1e-12  # relative width from which on no search is worth its time
-_WIDEST, _NARROWEST, _MOST_SIDES = 2.0**-8, 2.0**-49, 8  # distances of thresholds, relative
+_WIDEST, _NARROWEST = 2.0**-8, 2.0**-49  # distances of thresholds, relative
 _RESOLVED = 4.0  # widths, that tell a rise from round-off
 _PRECISION = 192
 _REACH = 2.0**-6
@@ -113,7 +115,7 @@ def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
     -------
     Enclosure
         Of 1 − the trade-off function: the least bound over all thresholds, from both sides. Where
-        the curve's own is narrow, its relative width is about 1e-12, and at a kink about 1e-11.
+        the curve's own is narrow, its relative width is about 1e-12.
 
     Raises
     ------
@@ -122,17 +124,20 @@ def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
     """
     first = attacker_bound(curve, false_positive_rate)
     rate, start = first.false_positive_rate, float(first.threshold)
-    found = _both_ends(curve, rate, start)
-    if found.width <= _CLOSE:
-        return found
+    known: dict[float, Enclosure] = {}
 
-    @cache
     def at(threshold: float) -> Enclosure:
-        return _at(curve, rate, Fraction(threshold))
+        if threshold not in known:
+            known[threshold] = _at(curve, rate, Fraction(threshold))
+        return known[threshold]
 
     def height(threshold: float) -> float:
         return at(threshold).upper
 
+    _look_around(at, start)
+    found = _least(known, rate)
+    if found.width <= _CLOSE:
+        return found
     low = high = start
     reach = _REACH * (1 + abs(start))
     while low > -_FARTHEST and height(low - reach) < height(low):
@@ -145,16 +150,14 @@ def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
         height, bounds=(low, high + reach), method="bounded", options={"xatol": 1e-7}
     )
     near = float(best.x)
-    found = _intersection(found, _both_ends(curve, rate, near))
+    _look_around(at, near)
+    found = _least(known, rate)
     if found.width <= _CLOSE or at(near).width > _CLOSE:  # in whose width a kink would be lost
         return found
     around = 1e-5 * (1 + abs(near))
     near = lowest(height, near - around, near + around, width=2**-48 * (1 + abs(near)))
-    return _intersection(found, _both_ends(curve, rate, near))
-
-
-def _intersection(one: Enclosure, other: Enclosure) -> Enclosure:
-    return Enclosure(max(one.lower, other.lower), min(one.upper, other.upper))
+    _look_around(at, near)
+    return _least(known, rate)
 
 
 def _to_rate(value: Real) -> Fraction:
@@ -181,50 +184,80 @@ def _at_most_one(bound: Enclosure) -> Enclosure:
     return Enclosure(min(bound.lower, 1.0), min(bound.upper, 1.0))
 
 
-def _both_ends(curve: PrivacyCurve, rate: Fraction, threshold: float) -> Enclosure:
-    """Encloses the least bound by thresholds next to one that is proposed for it.
+def _look_around(at: Callable[[float], Enclosure], threshold: float) -> None:
+    """Find h on both sides of a threshold that is proposed for the least one, ever closer to it.
 
-    The line between two points is known the better the farther these are from each other, and says
-    the more the closer they are: best is where h rises by a few widths of its enclosures.
+    A line between two points is known the better the farther these are from each other, and says
+    the more the closer they are: the closest is where h rises by a few widths of its enclosures.
     """
-    here = _at(curve, rate, Fraction(threshold))
-    upper, least = min(here.upper, 1.0), Enclosure.of_exact(rate).lower  # what guessing has
-    side, power, last = _WIDEST * (1 + abs(threshold)), 2.0, (0.0, 0.0)
-    for _ in range(_MOST_SIDES):
-        beside = [threshold - side, threshold + side]
-        before, after = (_at(curve, rate, Fraction(point)) for point in beside)
-        least = max(least, _least(rate, (beside[0], threshold, beside[1]), (before, here, after)))
-        width = max(x.upper - x.lower for x in (before, here, after))
-        rise = before.upper + after.upper - 2 * here.upper
-        is_least = min(before.upper, after.upper) >= here.lower
-        if upper - least <= _CLOSE / 4 * upper or not is_least or not rise > _RESOLVED * width:
-            break
-        if last[1] > rise:
-            power = min(max(math.log(last[1] / rise) / math.log(last[0] / side), 1.0), 2.0)
-        last = side, rise
-        aim = max(_RESOLVED * width, _CLOSE / 8 * upper)
-        side = max(side * min((aim / rise) ** (1 / power), 0.25), _NARROWEST * (1 + abs(threshold)))
-        if side >= last[0]:
-            break
+    here, scale = at(threshold), 1 + abs(threshold)
+    for way in (-1, 1):
+        side, power, last = _WIDEST * scale, 2.0, (0.0, 0.0)
+        while side > 0:
+            beside = at(threshold + way * side)
+            if beside.upper < here.lower:  # less is there
+                return
+            rise = beside.upper - here.upper
+            width = max(bound.upper - bound.lower for bound in (here, beside))
+            aim = max(_RESOLVED * width, _CLOSE / 8 * here.upper)
+            if not rise > aim:
+                break
+            if last[1] > rise:
+                power = min(max(math.log(last[1] / rise) / math.log(last[0] / side), 1.0), 2.0)
+            last = side, rise
+            side = max(side * min((aim / rise) ** (1 / power), 0.25), _NARROWEST * scale)
+            side = side if side < last[0] else 0.0
+
+
+def _least(known: Mapping[float, Enclosure], rate: Fraction) -> Enclosure:
+    """Encloses the least h, by h at some thresholds."""
+    upper = min(1.0, *(bound.upper for bound in known.values()))
+    with ctx.workprec(_PRECISION):
+        share, zero = to_arb(rate), arb(0)
+        y, h = [zero], [Enclosure(1.0, 1.0)]
+        for threshold in sorted(known):
+            place = arb(threshold).exp()
+            if place > y[-1]:
+                y.append(place)
+                h.append(known[threshold])
+        low = [arb(bound.lower) for bound in h]
+        falls, rises = _slopes(y, h, share)
+        found = []
+        for k in range(len(y) - 1):
+            length = y[k + 1] - y[k]
+            fall, rise = falls[k].min(zero), rises[k + 1].max(zero)
+            turn = (low[k] - low[k + 1] + rise * length) / (rise - fall) if rise > fall else zero
+            turn = turn.mid().max(zero).min(length)
+            found.append((low[k] + fall * turn).min(low[k + 1] - rise * (length - turn)))
+        fall = falls[-1].min(zero)
+        turn = ((low[-1] - share * y[-1]) / (share - fall)).max(zero)
+        found.append((low[-1] + fall * turn).min(share * (y[-1] + turn)))
+        least = min(Enclosure.of_ball(end).lower for end in found)
+    least = max(least, Enclosure.of_exact(rate).lower)  # what guessing has
     return Enclosure(min(least, upper), upper)
 
 
-def _least(
-    rate: Fraction, points: tuple[float, float, float], bounds: Sequence[Enclosure]
-) -> float:
-    """A lower bound on the least h, by h at three thresholds."""
-    before, here, after = bounds
-    with ctx.workprec(_PRECISION):
-        zero, (a, b, c) = arb(0), (arb(y).exp() for y in points)
-        falls = (arb(before.upper) - here.lower) / (b - a) * (c - b)
-        rises = (arb(after.upper) - here.lower) / (c - b) * (b - a)
-        far = (here.upper / to_arb(rate) - c).max(zero)
-        ends = [
-            here.lower - falls.max(rises).max(zero),
-            before.lower + ((arb(before.lower) - here.upper) / (b - a)).min(zero) * a,
-            after.lower + ((arb(after.lower) - here.upper) / (c - b)).min(zero) * far,
-        ]
-        return min(Enclosure.of_ball(end).lower for end in ends)
+def _slopes(y: Sequence[arb], h: Sequence[Enclosure], share: arb) -> tuple[list[arb], list[arb]]:
+    """Of lines through each point above which h lies to the right of it, and to the left.
+
+    They go through another point on the other side, the best one, which is proposed in doubles. At
+    0 the slope is at least f − 1, and nowhere is it more than f.
+    """
+    places = np.array([float(place) for place in y])
+    low, high = (np.array(ends) for ends in zip(*((x.lower, x.upper) for x in h), strict=True))
+
+    def slope(k: int, j: int) -> arb:
+        return (arb(h[k].lower) - h[j].upper) / (y[k] - y[j])
+
+    falls, rises = [share - 1], [share] * len(y)
+    with np.errstate(all="ignore"):
+        for k in range(1, len(y)):
+            others = (low[k] - high[:k]) / (places[k] - places[:k])
+            falls.append(slope(k, int(np.argmax(others))))
+        for k in range(1, len(y) - 1):
+            others = (low[k] - high[k + 1 :]) / (places[k] - places[k + 1 :])
+            rises[k] = slope(k, k + 1 + int(np.argmin(others))).min(share)
+    return falls, rises
 
 
 def _largest(curve: PrivacyCurve) -> tuple[float, ...]:
