@@ -441,7 +441,7 @@ def test_a_task_that_ends_every_worker_is_given_up(two: LocalCluster, tmp_path: 
     # be lost to different ones.
     mechanism = Deadly(marker=tmp_path / "died", home=os.getpid(), once=False)
     with workplace(backend="dask", scheduler=two.address):
-        report = audited(mechanism, kinds=["black-box"], draws=600)  # and 1,200 for training
+        report = audited(mechanism, kinds=["black-box"], draws=1200)  # and 2,400 for training
     assert report.verdict == "inconclusive"
     assert "ended its worker process" in report.findings[0].statement
 
