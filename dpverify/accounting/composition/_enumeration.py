@@ -4,7 +4,8 @@ f(ε) = Σ_{l > ε} w(1 − e^{ε−l}) over the atoms l of weight w of the comp
 two halves it is the sum over one half's atoms a, of weight w, of w·(Σ v − e^{ε−a}·Σ ve^{−b}) over
 the other's atoms b > ε − a, of weight v: these are sorted, so that both sums are known beforehand.
 Equal losses are taken as multisets: n of m atoms make C(n + m − 1, m − 1) sums with multinomial
-weights.
+weights. Where atoms are even multiples of one step apart, a power of their polynomial says what all
+sums of one size weigh, and these are no more than n times the largest multiple and one.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
 
-from flint import arb
+from flint import arb, arb_poly
 
-from dpverify.accounting.losses.base import Losses, PrivacyLoss
+from dpverify.accounting.losses.base import Losses, PrivacyLoss, step_ball
 from dpverify.accounting.losses.discrete import AtomicLoss
 
 __all__ = ["Atoms", "Enumeration", "has_few_atoms", "has_few_sums", "sums_of_atoms"]
@@ -109,7 +110,23 @@ def _size(pair: tuple[PrivacyLoss, int]) -> int:
     """How many sums so many equal losses have."""
     loss, count = pair
     assert isinstance(loss, AtomicLoss)  # noqa: S101
+    many, steps = _multisets(loss, count), _steps(loss)
+    return many if steps is None else min(many, count * max(steps[1]) + 1)
+
+
+def _multisets(loss: AtomicLoss, count: int) -> int:
     return math.comb(count + len(loss.atoms()) - 1, count)
+
+
+def _steps(loss: AtomicLoss) -> tuple[arb, list[int]] | None:
+    """A step, and how many the atoms are above the least one, where all are on one lattice."""
+    support = loss.support
+    if support is None or len(support.spacings) != 1:
+        return None
+    step, places = step_ball(support.spacings[0]), [place for _, place in loss.atoms()]
+    least = reduce(arb.min, places)
+    found = [((place - least) / step + 0.5).floor().unique_fmpz() for place in places]
+    return None if None in found else (step, [int(k) for k in found if k is not None])
 
 
 def sums_of_atoms(losses: Losses) -> Atoms:
@@ -117,13 +134,27 @@ def sums_of_atoms(losses: Losses) -> Atoms:
     found: Atoms = [(arb(1), arb(0))]
     for loss, count in losses:
         assert isinstance(loss, AtomicLoss)  # noqa: S101
-        many = _copies(loss.atoms(), count)
+        many = _power(loss, count)
         found = [(w * v, place + more) for w, place in found for v, more in many]
     return found
 
 
-def _copies(atoms: Atoms, count: int) -> Atoms:
+def _power(loss: AtomicLoss, count: int) -> Atoms:
     """Sums of `count` equal losses."""
+    atoms, steps = loss.atoms(), _steps(loss)
+    if steps is None or _multisets(loss, count) <= count * max(steps[1]) + 1:
+        return _copies(atoms, count)
+    step, multiples = steps
+    weights = [arb(0)] * (max(multiples) + 1)
+    for (weight, _), k in zip(atoms, multiples, strict=True):
+        weights[k] = weight
+    start = count * reduce(arb.min, (place for _, place in atoms))
+    sums = arb_poly(weights) ** count
+    return [(w, start + step * k) for k, w in enumerate(sums) if not w.is_zero()]
+
+
+def _copies(atoms: Atoms, count: int) -> Atoms:
+    """The same of multisets."""
     if count <= 1:
         return atoms if count else [(arb(1), arb(0))]
     (weight, loss), *rest = atoms

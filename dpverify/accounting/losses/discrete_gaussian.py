@@ -182,6 +182,11 @@ class CutDiscreteGaussianLoss(AtomicLoss):
         """Not: probabilities don't add up to 1."""
         return False
 
+    @property
+    def support(self) -> Support:
+        """That of all outputs."""
+        return self.whole.support
+
     def atoms(self) -> list[tuple[arb, arb]]:
         """One for each output."""
         square, move = self.whole.sigma_squared, self.whole.sensitivity
