@@ -79,9 +79,9 @@ def test_little_is_lost(sigma: str, rate: str, times: int, delta: str, added: bo
 @pytest.mark.parametrize(
     ("pair", "times", "delta"),
     day_and_night(
-        (Removal(Normal(1 / 8), 0.0007), 40, 9e-70),
+        (Removal(Normal(1 / 8), 0.00007), 40, 9e-70),
         (Batch(Normal(1 / 8), 0.0014), 54, 3.87e-4),
-        (Removal(Normal(1 / 32), 0.0005), 23, 3.85e-8),
+        (Removal(Normal(1 / 32), 0.00005), 23, 3.85e-8),
     ),
 )
 def test_samples_that_are_nearly_normal_without_tails_are_asked_so_first(
