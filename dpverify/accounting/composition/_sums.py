@@ -58,7 +58,7 @@ _COARSER = 1.5
 _FEW_BALLS = 500  # nodes of samples, from which on doubles are tried
 _FEWER_BALLS, _MOST_SMOOTH = 60, 1 << 18  # of many terms each; nodes of these
 _IN_DOUBLES = 1e-10  # relative width of ε by these
-_FEW_NODES = 2_000  # that a sum over samples takes before large losses are split off
+_FEW_NODES = 10_000  # that a sum over samples takes before large losses are split off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
