@@ -22,7 +22,7 @@ __all__ = ["MOST_NODES", "MOST_WORK", "Transform", "normal_epsilon"]
 MOST_NODES = 1 << 20
 MOST_WORK = 1_000_000
 _STEEP = 100.0  # exponent of a variance
-_USUAL = (1e-3, 1e3)  # between which most saddle points are
+_USUAL = (1e-3, 300.0)  # between which most saddle points are
 _FINE = 1.005  # ratio of neighbours on a grid that isn't refined
 
 

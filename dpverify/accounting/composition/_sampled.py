@@ -447,13 +447,14 @@ def sampled_guess(loss: MixtureLoss, times: int, delta: Fraction, guess: float) 
         if loss.added:
             return few
         whole = Transform(log=lambda c: times * loss.log_moment(c), top=math.inf)
-        many = guess
+        many, before = guess, math.inf
         for _ in range(_MOST_STEPS):
             c = whole.saddle_at(many)
             move = (whole.log_size(c, many) - log_delta) / c
             many = max(many + move, many / 4)
-            if abs(move) * c < _NEAR:
+            if abs(move) * c < _NEAR or abs(move) > before:  # there and back
                 break
+            before = abs(move)
         sums = _Sum(loss=loss, times=times, eps=many, effort=_ROOT_EFFORT)
         cut = sums.saddle(sums.cuts(log_delta)[-1])[1]
         return many if abs(cut - log_delta) < _CLOSE else few
