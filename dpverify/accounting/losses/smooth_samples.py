@@ -68,7 +68,7 @@ class SmoothLoss(ExponentialLoss):
 
     def transform_along(self, nodes: Nodes) -> list[acb]:
         """One path."""
-        most = float(nodes.points[-1].imag.upper()) * (1 + 2.0**-40)
+        most = float((nodes.step * nodes.kept[-1]).upper()) * (1 + 2.0**-40)
         return RatioIntegral.of(self.ratio, nodes.c, most, _effort()).along(nodes)
 
     def log_moment(self, c: Doubles) -> Doubles:
