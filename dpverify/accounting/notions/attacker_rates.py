@@ -31,16 +31,12 @@ it is no less than the one, right of t no less than the other.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-import scipy
 from flint import arb, ctx
 
-from dpverify.accounting.solve import lowest
+from dpverify.accounting.convex import Ends, enclose_least
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
@@ -124,40 +120,12 @@ def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
     """
     first = attacker_bound(curve, false_positive_rate)
     rate, start = first.false_positive_rate, float(first.threshold)
-    known: dict[float, Enclosure] = {}
-
-    def at(threshold: float) -> Enclosure:
-        if threshold not in known:
-            known[threshold] = _at(curve, rate, Fraction(threshold))
-        return known[threshold]
-
-    def height(threshold: float) -> float:
-        return at(threshold).upper
-
-    _look_around(at, start)
-    found = _least(known, rate)
-    if found.width <= _CLOSE:
-        return found
-    low = high = start
-    reach = _REACH * (1 + abs(start))
-    while low > -_FARTHEST and height(low - reach) < height(low):
-        low, reach = low - reach, 2 * reach
-    low, reach = low - reach, _REACH * (1 + abs(start))
-    while high < _FARTHEST and height(high + reach) < height(high):
-        high, reach = high + reach, 2 * reach
-    # Where h is smooth it is least within 1e-7 of this to a relative 1e-14; a kink asks for more.
-    best = scipy.optimize.minimize_scalar(
-        height, bounds=(low, high + reach), method="bounded", options={"xatol": 1e-7}
-    )
-    near = float(best.x)
-    _look_around(at, near)
-    found = _least(known, rate)
-    if found.width <= _CLOSE or at(near).width > _CLOSE:  # in whose width a kink would be lost
-        return found
-    around = 1e-5 * (1 + abs(near))
-    near = lowest(height, near - around, near + around, width=2**-48 * (1 + abs(near)))
-    _look_around(at, near)
-    return _least(known, rate)
+    with ctx.workprec(_PRECISION):
+        share = to_arb(rate)
+        ends = Ends(first=Enclosure(1.0, 1.0), fall=share - 1, rise=share, is_open=True)
+    found = enclose_least(lambda s: _at(curve, rate, Fraction(s)), [start], ends)
+    least = Enclosure.of_exact(rate).lower  # what guessing has
+    return Enclosure(min(max(found.lower, least), found.upper), found.upper)
 
 
 def _to_rate(value: Real) -> Fraction:
@@ -182,82 +150,6 @@ def _at(curve: PrivacyCurve, rate: Fraction, threshold: Fraction) -> Enclosure:
 
 def _at_most_one(bound: Enclosure) -> Enclosure:
     return Enclosure(min(bound.lower, 1.0), min(bound.upper, 1.0))
-
-
-def _look_around(at: Callable[[float], Enclosure], threshold: float) -> None:
-    """Find h on both sides of a threshold that is proposed for the least one, ever closer to it.
-
-    A line between two points is known the better the farther these are from each other, and says
-    the more the closer they are: the closest is where h rises by a few widths of its enclosures.
-    """
-    here, scale = at(threshold), 1 + abs(threshold)
-    for way in (-1, 1):
-        side, power, last = _WIDEST * scale, 2.0, (0.0, 0.0)
-        while side > 0:
-            beside = at(threshold + way * side)
-            if beside.upper < here.lower:  # less is there
-                return
-            rise = beside.upper - here.upper
-            width = max(bound.upper - bound.lower for bound in (here, beside))
-            aim = max(_RESOLVED * width, _CLOSE / 8 * here.upper)
-            if not rise > aim:
-                break
-            if last[1] > rise:
-                power = min(max(math.log(last[1] / rise) / math.log(last[0] / side), 1.0), 2.0)
-            last = side, rise
-            side = max(side * min((aim / rise) ** (1 / power), 0.25), _NARROWEST * scale)
-            side = side if side < last[0] else 0.0
-
-
-def _least(known: Mapping[float, Enclosure], rate: Fraction) -> Enclosure:
-    """Encloses the least h, by h at some thresholds."""
-    upper = min(1.0, *(bound.upper for bound in known.values()))
-    with ctx.workprec(_PRECISION):
-        share, zero = to_arb(rate), arb(0)
-        y, h = [zero], [Enclosure(1.0, 1.0)]
-        for threshold in sorted(known):
-            place = arb(threshold).exp()
-            if place > y[-1]:
-                y.append(place)
-                h.append(known[threshold])
-        low = [arb(bound.lower) for bound in h]
-        falls, rises = _slopes(y, h, share)
-        found = []
-        for k in range(len(y) - 1):
-            length = y[k + 1] - y[k]
-            fall, rise = falls[k].min(zero), rises[k + 1].max(zero)
-            turn = (low[k] - low[k + 1] + rise * length) / (rise - fall) if rise > fall else zero
-            turn = turn.mid().max(zero).min(length)
-            found.append((low[k] + fall * turn).min(low[k + 1] - rise * (length - turn)))
-        fall = falls[-1].min(zero)
-        turn = ((low[-1] - share * y[-1]) / (share - fall)).max(zero)
-        found.append((low[-1] + fall * turn).min(share * (y[-1] + turn)))
-        least = min(Enclosure.of_ball(end).lower for end in found)
-    least = max(least, Enclosure.of_exact(rate).lower)  # what guessing has
-    return Enclosure(min(least, upper), upper)
-
-
-def _slopes(y: Sequence[arb], h: Sequence[Enclosure], share: arb) -> tuple[list[arb], list[arb]]:
-    """Of lines through each point above which h lies to the right of it, and to the left.
-
-    They go through another point on the other side, the best one, which is proposed in doubles. At
-    0 the slope is at least f − 1, and nowhere is it more than f.
-    """
-    places = np.array([float(place) for place in y])
-    low, high = (np.array(ends) for ends in zip(*((x.lower, x.upper) for x in h), strict=True))
-
-    def slope(k: int, j: int) -> arb:
-        return (arb(h[k].lower) - h[j].upper) / (y[k] - y[j])
-
-    falls, rises = [share - 1], [share] * len(y)
-    with np.errstate(all="ignore"):
-        for k in range(1, len(y)):
-            others = (low[k] - high[:k]) / (places[k] - places[:k])
-            falls.append(slope(k, int(np.argmax(others))))
-        for k in range(1, len(y) - 1):
-            others = (low[k] - high[k + 1 :]) / (places[k] - places[k + 1 :])
-            rises[k] = slope(k, k + 1 + int(np.argmin(others))).min(share)
-    return falls, rises
 
 
 def _largest(curve: PrivacyCurve) -> tuple[float, ...]:
