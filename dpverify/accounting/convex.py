@@ -81,9 +81,7 @@ def _beside_vertex(known: Mapping[float, Enclosure], side: float, aim: float) ->
     if not 0 < k < len(places) - 1:
         return None
     x = places[k - 1 : k + 2]
-    first, second = (
-        (known[b].upper - known[a].upper) / (b - a) for a, b in itertools.pairwise(x)
-    )
+    first, second = ((known[b].upper - known[a].upper) / (b - a) for a, b in itertools.pairwise(x))
     bend = (second - first) / (x[2] - x[0])
     if not bend > 0:
         return None
@@ -138,7 +136,9 @@ def _partners(y: list[arb], low: list[arb], high: list[arb]) -> tuple[list[int],
     places, lower, upper = (np.array([float(x) for x in column]) for column in (y, low, high))
     with np.errstate(all="ignore"):
         slopes = (lower[:, None] - upper) / (places[:, None] - places)
-    count = len(y)
-    before = [0, *(int(np.nanargmax(slopes[k, :k])) for k in range(1, count))]
-    after = [*(k + 1 + int(np.nanargmin(slopes[k, k + 1 :])) for k in range(count - 1)), count - 1]
+    unknown = np.isnan(slopes)
+    count, falls, rises = len(y), slopes.copy(), slopes
+    falls[unknown], rises[unknown] = -math.inf, math.inf
+    before = [0, *(int(np.argmax(falls[k, :k])) for k in range(1, count))]
+    after = [*(k + 1 + int(np.argmin(rises[k, k + 1 :])) for k in range(count - 1)), count - 1]
     return before, after

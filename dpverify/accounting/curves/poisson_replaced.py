@@ -33,10 +33,8 @@ on a vector, and Laplace noise on one that moves by Δ in the ℓ1 norm, have th
 a least value instead of a largest one by convexity (Sion's theorem), where 1 − D(e^{−s}) − e^{−s}
 was written by its reverse. It is enough to look at s ≥ 0 where P and Q are each other's mirror
 image: for t > 1/2 the value in (1) falls, and at t ≤ 1/2 the slope of g at 1 − t is at most 1. At q
-= 1 that is the curve of groups of two. What stands in brackets is convex in u = e^{−s}: between
-three points, of which the middle one is lowest, it lies above the two chords, continued. For losses
-of finitely many values it consists of pieces of lines, and is least where it bends: where s or the
-logarithm of the slope w + αu is such a value, or at an end, at s = 0 or u = 0.
+= 1 that is the curve of groups of two. What stands in brackets is convex in u = e^{−s}, as D and
+u·δ(−ln u) are, the divergence of u times the first law; neither is steeper than 1.
 """
 
 from __future__ import annotations
@@ -49,6 +47,7 @@ from itertools import accumulate, combinations_with_replacement, pairwise
 from attrs import field, frozen
 from flint import arb, ctx
 
+from dpverify.accounting.convex import Ends, enclose_least
 from dpverify.accounting.curves._by_tails import (
     delta_by_tails,
     epsilon_by_tails,
@@ -83,7 +82,6 @@ _PRECISION = 256
 _MOST_EPSILON = 2**500
 _NARROW = 1e-8  # of the place of the least value
 _MOST_VALUES = 64  # of a loss, at which all is tried
-_CHORDS = (1e-7, 1e-5, 1e-3, 1e-1)  # how far apart three points are
 
 
 def _to_base(value: PrivacyCurve) -> PrivacyCurve:
@@ -247,19 +245,6 @@ class PoissonReplaced(PrivacyCurve):
             most *= 2
         return lowest(bound, 0.0, 2 * most, width=_NARROW * most)
 
-    def _bends(self, epsilon: Fraction) -> tuple[list[arb], arb] | None:
-        """Every s ≥ 0 at which what is to be least may bend, where these are few and known.
-
-        And a largest u of the places of which it isn't decided whether u is above 0.
-        """
-        values = self._values()
-        if values is None:
-            return None
-        rest, scale = self._rest(epsilon), (-to_arb(epsilon)).exp()
-        places = [u for x in values for u in ((-x).exp(), (x.exp() - rest) * scale)]
-        bends = [arb(0), *((-u.log()).max(arb(0)) for u in places if u > 0 and not u > 1)]
-        return bends, reduce(arb.max, (u.upper() for u in places if not u > 0), arb(0))
-
     def _values(self) -> list[arb] | None:
         """Those of the privacy loss, where they are few and known, and the same in both orders."""
         try:
@@ -278,30 +263,19 @@ class PoissonReplaced(PrivacyCurve):
         return sums
 
     def _least(self, epsilon: Fraction) -> Enclosure:
-        """Encloses δ(ε): a value from above, and the removal's or two chords from below."""
+        """Encloses δ(ε)."""
         with ctx.workprec(_PRECISION):
-            found = self._bends(epsilon)
-            if found is not None:
-                bends, most = found
-                above = to_arb(epsilon).exp() * arb(0).union(most)
-                end = to_arb(self.rate) * (self._profile(self._rest(epsilon) + above) + above)
-                least = reduce(arb.min, (self._bound(epsilon, s) for s in bends), end)
-                value = Enclosure.of_ball(least)
-                return Enclosure(max(value.lower, 0.0), value.upper)
-        s = self._place(epsilon)
-        low = amplified_delta(self.curve, self.rate, epsilon).lower
-        with ctx.workprec(_PRECISION):
-            at = self._bound(epsilon, s)
-            for apart in _CHORDS:
-                places = s * (1 + apart), s, s * (1 - apart)
-                (u, y), (v, _), (w, z) = (
-                    ((-arb(place)).exp(), self._bound(epsilon, place)) for place in places
-                )
-                if y > at and z > at:
-                    below = at - ((y - at) * (w - v) / (v - u)).max((z - at) * (v - u) / (w - v))
-                    low = max(low, Enclosure.of_ball(below).lower)
-                    break
-            return Enclosure(low, Enclosure.of_ball(at).upper)
+            q = to_arb(self.rate)
+            steep = q * to_arb(epsilon).exp()  # both D and u·δ have slopes of at most 1
+            first = Enclosure.of_ball(q * self._profile(self._rest(epsilon)))
+
+        def at(x: float) -> Enclosure:
+            with ctx.workprec(_PRECISION):
+                return Enclosure.of_ball(self._bound(epsilon, -x))
+
+        return enclose_least(
+            at, [0.0, -float(epsilon) - 1], Ends(first=first, fall=-steep, rise=steep)
+        )
 
     def _largest(self) -> arb:
         """The largest finite loss, where the other order has outputs of its own: slope 0."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import mpmath
@@ -13,8 +12,7 @@ from hypothesis import strategies as st
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import RandomizedResponse
-from dpverify.accounting.notions.attacker_rates import _at, _least, attacker_bound, trade_off
-from dpverify.enclosure import Enclosure
+from dpverify.accounting.notions.attacker_rates import attacker_bound, trade_off
 from dpverify.errors import ParameterError
 from tests.helpers.profiles import examples
 
@@ -61,39 +59,6 @@ def test_the_trade_off_of_one_bit_has_a_kink(keep: Fraction, rate: Fraction) -> 
     exact = min(keep / (1 - keep) * rate, 1 - (1 - rate) * (1 - keep) / keep)
     assert found.lower <= exact <= found.upper
     assert found.width < 1e-12
-
-
-@examples(60)
-@given(
-    st.lists(st.floats(-4, 4), min_size=1, max_size=12, unique=True),
-    st.lists(st.floats(0, 1), min_size=24, max_size=24),
-    st.sampled_from([0.0, 1e-12, 1e-3, 0.1]),
-    RATES,
-)
-def test_lines_enclose_the_least_bound_whatever_thresholds_are_known(
-    thresholds: list[float], shares: list[float], width: float, rate: Fraction
-) -> None:
-    """However wide what is known of each is, and wherever in that the truth lies."""
-    curve = Gaussian(sigma=1)
-    known = {}
-    for threshold, below, above in zip(thresholds, shares[:12], shares[12:], strict=False):
-        here = _at(curve, rate, Fraction(threshold))
-        known[threshold] = Enclosure(here.lower - width * below, here.upper + width * above)
-    found = _least(known, rate)
-    assert found.lower <= gaussian_trade_off(Fraction(1), rate) <= found.upper
-
-
-@pytest.mark.parametrize("keep", [Fraction(3, 4), Fraction(9, 10)])
-@pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(1, 4), Fraction(3, 5)])
-def test_lines_through_a_kink_are_sharp(keep: Fraction, rate: Fraction) -> None:
-    """Beside it h is a line: points anywhere on both sides enclose the least one."""
-    curve = RandomizedResponse(keep=keep)
-    kink = math.log(keep / (1 - keep))
-    places = [-kink - 1, -kink - 0.25, -kink, -kink / 2, kink / 2, kink, kink + 0.25, kink + 1]
-    found = _least({s: _at(curve, rate, Fraction(s)) for s in places}, rate)
-    exact = min(keep / (1 - keep) * rate, 1 - (1 - rate) * (1 - keep) / keep)
-    assert found.lower <= exact <= found.upper
-    assert found.width < 1e-14
 
 
 @settings(max_examples=8)
