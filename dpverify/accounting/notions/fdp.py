@@ -30,7 +30,6 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 
-import scipy
 from attrs import field, frozen
 from flint import arb
 
@@ -40,7 +39,7 @@ from dpverify.errors import require
 from dpverify.guarantee import PrivacyBound
 from dpverify.numbers import to_positive_rational
 
-__all__ = ["FiniteTradeOff", "GaussianTradeOff", "min_type_two"]
+__all__ = ["FiniteTradeOff", "GaussianTradeOff"]
 
 _PAPER = "Dong, Roth and Su 2022 (arXiv:1905.02383v3)"
 
@@ -178,47 +177,6 @@ class FiniteTradeOff(PrivacyBound):
         for alpha, beta in self.vertices:
             yield alpha, beta
             yield beta, alpha
-
-
-def min_type_two(curve: PrivacyBound, alpha: Real) -> float:
-    """Proven lower bound of f(α) from a privacy curve: the best of one ε, found by search.
-
-    Parameters
-    ----------
-    curve : δ(ε) of neighbours in both orders
-    alpha : type I error in [0, 1]
-
-    Returns
-    -------
-    float
-        No test has a smaller type II error. It is f(α) but for the accuracy of the search, both
-        expressions having one maximum in ε (they are concave in e^ε and in e^(−ε)).
-    """
-    level = _level(alpha)
-    if level == 1:
-        return 0.0
-    size = float(level)
-    farthest = 50 - math.log1p(-size) - math.log(max(size, 1e-300))
-    tried = [0.0, farthest]
-    for side in (0, 1):
-        result = scipy.optimize.minimize_scalar(
-            lambda eps, side=side: -_implied(curve, Fraction(eps), level)[side],
-            bounds=(0.0, farthest),
-            method="bounded",
-            options={"xatol": 1e-12},
-        )
-        tried.append(float(result.x))
-    return max(0.0, *(max(_implied(curve, Fraction(eps), level)) for eps in tried))
-
-
-def _implied(curve: PrivacyBound, eps: Fraction, level: Fraction) -> tuple[float, float]:
-    """Lower bounds of the type II error that (ε, δ(ε)) proves in the two orders."""
-    delta = to_arb(Fraction(curve.delta_at(eps).upper))
-    factor, size = to_arb(eps).exp(), to_arb(level)
-    return (
-        Enclosure.of_ball(1 - delta - factor * size).lower,
-        Enclosure.of_ball((1 - delta - size) / factor).lower,
-    )
 
 
 def _mu_through(alpha: Fraction, beta: Fraction) -> Enclosure:
