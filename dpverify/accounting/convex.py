@@ -49,13 +49,18 @@ class Ends:
 
 def enclose_least(
     at: Callable[[float], Enclosure], starts: Iterable[float], ends: Ends
-) -> Enclosure:
+) -> tuple[Enclosure, float]:
     """Enclose the least h(y) of y ≥ 0, to a relative 1e-12 where h itself is narrow.
 
     Parameters
     ----------
     at : encloses h(e^x), for any x, or x ≤ 0 where h ends at 1
     starts : x to begin with, 0 among them where h ends at 1
+
+    Returns
+    -------
+    tuple
+        The enclosure, and the x that was looked at of which the upper end is least.
     """
     known = {x: at(x) for x in starts}
     for look in range(_MOST_LOOKS):
@@ -71,7 +76,7 @@ def enclose_least(
         if x in known or math.isinf(x):
             break
         known[x] = at(x)
-    return least_by_lines(known, ends)
+    return least_by_lines(known, ends), min(known, key=lambda x: known[x].upper)
 
 
 def _beside_vertex(known: Mapping[float, Enclosure], side: float, aim: float) -> float | None:
@@ -91,10 +96,12 @@ def _beside_vertex(known: Mapping[float, Enclosure], side: float, aim: float) ->
 
 
 def least_by_lines(known: Mapping[float, Enclosure], ends: Ends) -> Enclosure:
-    """Enclose it by what is known of h(e^x) at some x."""
+    """Enclose it by what is known of h(e^x) at some x; the lower end may be −∞."""
     upper = min(ends.first.upper, *(bound.upper for bound in known.values()))
     with ctx.workprec(_PRECISION):
-        least = min(Enclosure.of_ball(found).lower for found, _ in _crossings(known, ends))
+        found = [least for least, _ in _crossings(known, ends)]
+        # Values beyond doubles leave nothing to say.
+        least = min(Enclosure.of_ball(x).lower if x.is_finite() else -math.inf for x in found)
     return Enclosure(min(least, upper), upper)
 
 

@@ -263,7 +263,7 @@ class PoissonReplaced(PrivacyCurve):
         return sums
 
     def _least(self, epsilon: Fraction) -> Enclosure:
-        """Encloses δ(ε)."""
+        """Encloses δ(ε), which is no less than where the record is removed."""
         with ctx.workprec(_PRECISION):
             q = to_arb(self.rate)
             steep = q * to_arb(epsilon).exp()  # both D and u·δ have slopes of at most 1
@@ -273,9 +273,10 @@ class PoissonReplaced(PrivacyCurve):
             with ctx.workprec(_PRECISION):
                 return Enclosure.of_ball(self._bound(epsilon, -x))
 
-        return enclose_least(
-            at, [0.0, -float(epsilon) - 1], Ends(first=first, fall=-steep, rise=steep)
-        )
+        starts, ends = [0.0, -float(epsilon) - 1], Ends(first=first, fall=-steep, rise=steep)
+        found, _ = enclose_least(at, starts, ends)
+        removed = amplified_delta(self.curve, self.rate, epsilon)
+        return Enclosure(max(found.lower, removed.lower), found.upper)
 
     def _largest(self) -> arb:
         """The largest finite loss, where the other order has outputs of its own: slope 0."""
