@@ -49,18 +49,13 @@ class Ends:
 
 def enclose_least(
     at: Callable[[float], Enclosure], starts: Iterable[float], ends: Ends
-) -> tuple[Enclosure, float]:
+) -> Enclosure:
     """Enclose the least h(y) of y ≥ 0, to a relative 1e-12 where h itself is narrow.
 
     Parameters
     ----------
     at : encloses h(e^x), for any x, or x ≤ 0 where h ends at 1
     starts : x to begin with, 0 among them where h ends at 1
-
-    Returns
-    -------
-    tuple
-        The enclosure, and the x that was looked at of which the upper end is least.
     """
     known = {x: at(x) for x in starts}
     for look in range(_MOST_LOOKS):
@@ -76,7 +71,7 @@ def enclose_least(
         if x in known or math.isinf(x):
             break
         known[x] = at(x)
-    return least_by_lines(known, ends), min(known, key=lambda x: known[x].upper)
+    return least_by_lines(known, ends)
 
 
 def _beside_vertex(known: Mapping[float, Enclosure], side: float, aim: float) -> float | None:

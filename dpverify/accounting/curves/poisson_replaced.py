@@ -274,7 +274,7 @@ class PoissonReplaced(PrivacyCurve):
                 return Enclosure.of_ball(self._bound(epsilon, -x))
 
         starts, ends = [0.0, -float(epsilon) - 1], Ends(first=first, fall=-steep, rise=steep)
-        found, _ = enclose_least(at, starts, ends)
+        found = enclose_least(at, starts, ends)
         removed = amplified_delta(self.curve, self.rate, epsilon)
         return Enclosure(max(found.lower, removed.lower), found.upper)
 

@@ -15,6 +15,10 @@ Q[L ≥ s] = f, by Neyman and Pearson's lemma; it is the trade-off function of D
 (doi:10.1111/rssb.12454, proposition 2.13). For the Gaussian curve that is Φ(μ + Φ⁻¹(f)), for
 randomized response of one bit min(e^ε f, 1 − e^−ε (1 − f)).
 
+For a single threshold s is *proposed* as the f-quantile of the loss, in doubles, by the curve's own planning rates, and
+the bound at s is then enclosed by what the curve certifies, and so is that at the largest loss. A
+poor proposal costs tightness, never correctness.
+
 **From both sides.** With y = e^s, both bounds are h(y) = y·f + H(y), where H(y) = δ(ln y) for y ≥ 1
 and 1 − y + y·δ(−ln y) for y < 1 is the supremum over the pairs, which come in both orders, of the
 hockey-stick divergences H_y(P ‖ Q): convex in y, and so is h. It begins at h(0) = 1 with a slope of
@@ -30,11 +34,13 @@ from flint import arb, ctx
 
 from dpverify.accounting.convex import Ends, enclose_least
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
-from dpverify.errors import require
+from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["AttackerBound", "attacker_bound", "trade_off"]
 
+_FARTHEST = 700.0  # nats: e^s is a double up to here
+_HALVINGS = 100
 _PRECISION = 192
 
 
@@ -65,7 +71,7 @@ def attacker_bound(curve: PrivacyCurve, false_positive_rate: Real) -> AttackerBo
     Returns
     -------
     AttackerBound
-        The best of the bounds that `trade_off` looks at.
+        The best of the bounds next to the proposed threshold, and of 1.
 
     Raises
     ------
@@ -73,13 +79,16 @@ def attacker_bound(curve: PrivacyCurve, false_positive_rate: Real) -> AttackerBo
         If the rate is outside its domain.
     """
     rate = _to_rate(false_positive_rate)
-    threshold = Fraction(_least(curve, rate)[1])
-    here = _at(curve, rate, threshold)
-    return AttackerBound(
-        false_positive_rate=rate,
-        threshold=threshold,
-        true_positive_rate=Enclosure(min(here.lower, 1.0), min(here.upper, 1.0)),
-    )
+    # A lattice law has its kink at a jump of the rate, which lies between the two proposals.
+    bounds = [
+        AttackerBound(
+            false_positive_rate=rate,
+            threshold=Fraction(threshold),
+            true_positive_rate=_at_most_one(_at(curve, rate, Fraction(threshold))),
+        )
+        for threshold in (*_proposals(curve, float(rate)), *_largest(curve))
+    ]
+    return min(bounds, key=lambda bound: bound.true_positive_rate.upper)
 
 
 def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
@@ -102,17 +111,13 @@ def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
         If the rate is outside its domain.
     """
     rate = _to_rate(false_positive_rate)
-    found, _ = _least(curve, rate)
-    least = Enclosure.of_exact(rate).lower  # what guessing has
-    return Enclosure(min(max(found.lower, least), found.upper), found.upper)
-
-
-def _least(curve: PrivacyCurve, rate: Fraction) -> tuple[Enclosure, float]:
-    """The least bound, and a threshold where it is."""
     with ctx.workprec(_PRECISION):
         share = to_arb(rate)
         ends = Ends(first=Enclosure(1.0, 1.0), fall=share - 1, rise=share, is_open=True)
-    return enclose_least(lambda s: _at(curve, rate, Fraction(s)), [0.0], ends)
+    starts = [0.0, *_largest(curve)]
+    found = enclose_least(lambda s: _at(curve, rate, Fraction(s)), starts, ends)
+    least = Enclosure.of_exact(rate).lower  # what guessing has
+    return Enclosure(min(max(found.lower, least), found.upper), found.upper)
 
 
 def _to_rate(value: Real) -> Fraction:
@@ -133,3 +138,30 @@ def _at(curve: PrivacyCurve, rate: Fraction, threshold: Fraction) -> Enclosure:
     delta = curve.delta_at(abs(threshold))
     low, high = enclose(lambda: bound(delta.lower)), enclose(lambda: bound(delta.upper))
     return Enclosure(low.lower, high.upper)
+
+
+def _at_most_one(bound: Enclosure) -> Enclosure:
+    return Enclosure(min(bound.lower, 1.0), min(bound.upper, 1.0))
+
+
+def _largest(curve: PrivacyCurve) -> tuple[float, ...]:
+    """The largest loss, if it is finite, whose chance doubles may not tell from 0."""
+    try:
+        largest = curve.epsilon_at(0).upper
+    except ParameterError:  # the loss is unbounded
+        return ()
+    return (largest,) if largest <= _FARTHEST else ()
+
+
+def _proposals(curve: PrivacyCurve, rate: float) -> tuple[float, float]:
+    """Neighbouring thresholds between which Q[L ≥ s] falls below the rate, in doubles."""
+    low, high = -_FARTHEST, _FARTHEST
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if curve.rates(middle)[1] >= rate:
+            low = middle
+        else:
+            high = middle
+    return low, high
