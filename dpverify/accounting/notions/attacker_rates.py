@@ -15,9 +15,9 @@ Q[L ≥ s] = f, by Neyman and Pearson's lemma; it is the trade-off function of D
 (doi:10.1111/rssb.12454, proposition 2.13). For the Gaussian curve that is Φ(μ + Φ⁻¹(f)), for
 randomized response of one bit min(e^ε f, 1 − e^−ε (1 − f)).
 
-For a single threshold s is *proposed* as the f-quantile of the loss, in doubles, by the curve's own planning rates, and
-the bound at s is then enclosed by what the curve certifies, and so is that at the largest loss. A
-poor proposal costs tightness, never correctness.
+For a single threshold s is *proposed* as the f-quantile of the loss, in doubles, by the curve's own
+planning rates, and the bound at s is then enclosed by what the curve certifies, and so is that at
+the largest loss. A poor proposal costs tightness, never correctness.
 
 **From both sides.** With y = e^s, both bounds are h(y) = y·f + H(y), where H(y) = δ(ln y) for y ≥ 1
 and 1 − y + y·δ(−ln y) for y < 1 is the supremum over the pairs, which come in both orders, of the
