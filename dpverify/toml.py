@@ -13,6 +13,7 @@ __all__ = ["MAX_BYTES", "read_toml"]
 
 MAX_BYTES = 4 << 20
 """A larger file is not read: configurations have some tens of lines."""
+_MOST_BITS = 4096
 
 
 def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
@@ -33,14 +34,16 @@ def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ConfigurationError(f"{path}: is larger than {MAX_BYTES} bytes.")
-        return tomllib.loads(content.decode("utf-8-sig"), parse_float=parse_float)
+        tables = tomllib.loads(content.decode("utf-8-sig"), parse_float=parse_float)
+        _check_whole_numbers(tables)
+        return tables
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: there is no such file.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: can't be read: {error}.") from None
     except RecursionError:
         raise ConfigurationError(f"{path}: is nested too deeply.") from None
-    except ArithmeticError:  # a Decimal whose exponent has too many digits
+    except ArithmeticError:  # a Decimal whose exponent has too many digits, a large whole number
         raise ConfigurationError(f"{path}: a number in it is too large or too small.") from None
     except ConfigurationError:
         raise
@@ -49,3 +52,13 @@ def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[
             "" if path.suffix == ".toml" else f" Of records, `dpverify init {path}` makes one."
         )
         raise ConfigurationError(f"{path}: is not TOML: {error}.{way_out}") from None
+
+
+def _check_whole_numbers(value: Any) -> None:
+    """Refuse one that Python doesn't print: written as 0xfff… it may have any number of digits."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise OverflowError
+    for each in value.values() if isinstance(value, dict) else ():
+        _check_whole_numbers(each)
+    for each in value if isinstance(value, list) else ():
+        _check_whole_numbers(each)

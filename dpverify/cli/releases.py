@@ -21,7 +21,7 @@ from dpverify.accounting.composition.compose import THEOREM, compose
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.cli.output import exact_number, key_values, parse_parameters
-from dpverify.data.adjacency import Replace
+from dpverify.data.adjacency import Record, Replace
 from dpverify.enclosure import Enclosure, Real, rational, short_string
 from dpverify.errors import (
     ConfigurationError,
@@ -53,6 +53,15 @@ _WRITTEN = re.compile(r"\s*(?:(?P<count>\S+)\s+[x×]\s+)?(?P<name>\S+)(?P<parame
 _ENDINGS = (".csv", ".toml", ".json")
 _FILE = re.compile(r"[^\s=]+\.[A-Za-z]+")
 _MOST_MECHANISMS = 10_000
+_REPLACED = (
+    "rate=1 replaced=1 if it is what one record adds, size=1 out_of=1 if it is how far the answer "
+    "moves when one is replaced."
+)
+_IN_PYTHON = (
+    "in Python, where dpv.compose takes noise with the mechanisms' adjacency if it is how far the "
+    "answer moves when one is replaced."
+)
+_THOUSAND = "In some languages 1.000 is a thousand."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,12 +265,12 @@ def total_of(releases: Sequence[Written], *, same_records: bool) -> Named:
         }
     stated = [adjacency for adjacency in adjacencies if adjacency is not None]
     adjacency = common_adjacency(stated) if stated else None
-    for each in releases if isinstance(adjacency, Replace) else ():
+    for each in releases if isinstance(adjacency, Replace | Record) else ():
         if each.what.guarantee is None and each.curve.adjacency is None:
+            way_out = _REPLACED if isinstance(adjacency, Replace) else _IN_PYTHON
             raise ConfigurationError(
                 f"{each.text}: next to releases for which a record is replaced, state the kind "
-                "of its sensitivity: rate=1 replaced=1 if it is what one record adds, size=1 "
-                "out_of=1 if it is how far the answer moves when one is replaced."
+                f"of its sensitivity: {way_out}"
             )
     if adjacency is not None:
         about["protects"] = adjacency.unit
@@ -293,11 +302,16 @@ def _written(count: str, name: str, parameters: Sequence[str]) -> Written:
     release = Written(
         text=" ".join([name, *parameters]),
         what=named(name, key_values(parameters)),
-        count=to_count("count", exact_number("count", count)),
+        count=_count(count),
     )
     if release.what.guarantee is None:
         release.curve.losses()  # what doesn't compose is refused where it stands
     return release
+
+
+def _count(text: str) -> int:
+    require("." not in text, "count", text, "a whole number without a point", _THOUSAND)
+    return to_count("count", exact_number("count", text))
 
 
 def _read_certificate(path: Path) -> Written:
@@ -383,9 +397,10 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def _of_cells(cells: Mapping[str, str], parameters: Sequence[str]) -> Written:
-    if not cells["mechanism"]:
-        raise ConfigurationError("mechanism is empty.")
-    found = _written(cells.get("count") or "1", cells["mechanism"], parameters)
+    for column in ("mechanism", "count"):
+        if cells.get(column) == "":
+            raise ConfigurationError(f"{column} is empty.")
+    found = _written(cells.get("count", "1"), cells["mechanism"], parameters)
     return replace(found, label=cells.get("label", ""), date=cells.get("date", ""))
 
 

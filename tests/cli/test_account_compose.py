@@ -20,7 +20,7 @@ YEAR = """\
 count,mechanism,parameters,label,date
 10,gaussian,sigma=4,weekly counts,2026-01-05
 
-,laplace,scale=2 sensitivity=1,"budget, of 2026",
+1,laplace,scale=2 sensitivity=1,"budget, of 2026",
 1,approximate-dp,epsilon=1 delta=1e-6,from a vendor,2026-07-01
 """
 SAME_YEAR = """\
@@ -211,6 +211,7 @@ def test_noise_beside_replaced_records_says_what_it_is_stated_for(
         ("gaussian", "sigma is missing, the standard deviation of the noise: give -p sigma=…"),
         ("0 x gaussian sigma=4", "count=0 must be at least 1"),
         ("1.5 x gaussian sigma=4", "count=1.5 must be a whole number"),
+        ("1.000 x gaussian sigma=4", "count=1.000 must be a whole number without a point"),
         ("many x gaussian sigma=4", "count='many' must be a number"),
         ("gaussian sigma=-4", "sigma=-4 must be positive"),
         ("gaussian sigma=4 rate=1.5", "rate=1.5 must be in (0, 1]"),
@@ -229,6 +230,10 @@ def test_noise_beside_replaced_records_says_what_it_is_stated_for(
         ("  ", "must be written as"),
         ("3 gaussian sigma=4", 'must be written as "10 x gaussian sigma=4"'),
         (f"gaussian sigma=4 rate=0.1;{OPORP}", "the same for all releases"),
+        (
+            f"{OPORP.replace('beta=1', 'kind=record')};gaussian sigma=4",
+            "state the kind of its sensitivity: in Python",
+        ),
         ("missing.csv", "there is no such file"),
         ("missing.toml", "there is no such file"),
     ],
@@ -251,6 +256,8 @@ def test_mistakes_are_named(release: str, said: str, capsys: pytest.CaptureFixtu
         ),
         ("a.csv", "mechanism,parameters\ngaussian\n", "line 2: has 1 cells, not 2"),
         ("a.csv", "mechanism,count\n,3\n", "line 2: mechanism is empty"),
+        ("a.csv", "mechanism,count,parameters\nlaplace,,scale=1\n", "line 2: count is empty"),
+        ("a.csv", "mechanism,count,parameters\nlaplace,1.000,scale=1\n", "without a point"),
         ("a.csv", 'mechanism\n"x', "can't be read"),
         ("a.csv", "mechanism,parameters\n\n", "has no release"),
         ("a.toml", "releases = []\n", "has no release"),
@@ -267,6 +274,11 @@ def test_mistakes_are_named(release: str, said: str, capsys: pytest.CaptureFixtu
             "must be a table",
         ),
         ("a.toml", "[[releases]\n", "is not TOML"),
+        (
+            "a.toml",
+            f"[[releases]]\nmechanism = 'laplace'\nparameters = {{ scale = 0x{'f' * 5000} }}\n",
+            "a number in it is too large",
+        ),
         (
             "a.toml",
             '[[releases]]\nmechanism = "laplace"\nparameters = { scale = 1 }\nlabel = ["x"]\n',
