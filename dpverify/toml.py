@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpverify.errors import ConfigurationError
 
@@ -14,6 +14,7 @@ __all__ = ["MAX_BYTES", "read_toml"]
 MAX_BYTES = 4 << 20
 """A larger file is not read: configurations have some tens of lines."""
 _MOST_BITS = 4096
+_Value = TypeVar("_Value")
 
 
 def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
@@ -34,9 +35,7 @@ def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ConfigurationError(f"{path}: is larger than {MAX_BYTES} bytes.")
-        tables = tomllib.loads(content.decode("utf-8-sig"), parse_float=parse_float)
-        _check_whole_numbers(tables)
-        return tables
+        return _checked(tomllib.loads(content.decode("utf-8-sig"), parse_float=parse_float))
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: there is no such file.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -54,11 +53,12 @@ def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[
         raise ConfigurationError(f"{path}: is not TOML: {error}.{way_out}") from None
 
 
-def _check_whole_numbers(value: Any) -> None:
-    """Refuse one that Python doesn't print: written as 0xfff… it may have any number of digits."""
+def _checked(value: _Value) -> _Value:
+    """The same, if Python prints its whole numbers: as 0xfff… one may have any number of digits."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise OverflowError
     for each in value.values() if isinstance(value, dict) else ():
-        _check_whole_numbers(each)
+        _checked(each)
     for each in value if isinstance(value, list) else ():
-        _check_whole_numbers(each)
+        _checked(each)
+    return value
