@@ -9,7 +9,7 @@ them what a constructor takes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,12 @@ from dpverify.errors import require
 __all__ = [
     "COIN",
     "count",
+    "in_order",
     "level",
     "optional_delta",
     "positive",
     "positive_rational",
+    "rationals",
     "to_coin",
     "to_count",
     "to_level",
@@ -59,6 +61,24 @@ def positive_rational(name: str, value: Real) -> Fraction:
     number = rational(name, value)
     require(number > 0, name, value, "positive")
     return number
+
+
+def in_order(name: str, values: Iterable[Any]) -> Iterable[Any]:
+    """What is a list, an array or an iterator.
+
+    Of a text, a set, a dictionary or a table another program's reader may mean something else:
+    keys or columns, or what has the same label.
+    """
+    ordered = isinstance(values, Sequence | np.ndarray | Iterator)
+    good = ordered and not isinstance(values, str | bytes | bytearray | memoryview)
+    hint = "Of what has names or labels, give the values alone, as an array."
+    require(good, name, type(values).__name__, "a list or an array of numbers", hint)
+    return values
+
+
+def rationals(name: str, values: Iterable[Real]) -> tuple[Fraction, ...]:
+    """Read numbers exactly, in their order."""
+    return tuple(rational(name, value) for value in in_order(name, values))
 
 
 def whole(name: str, value: Real) -> int:

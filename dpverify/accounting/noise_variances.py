@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from dpverify.accounting.curves.gaussian import sigma_gaussian
 from dpverify.accounting.curves.laplace import scale_laplace, scale_laplace_curve
-from dpverify.enclosure import Enclosure, Real, SquareRoot, rational
+from dpverify.enclosure import Enclosure, Real, SquareRoot
+from dpverify.numbers import rationals
 
 __all__ = ["NoiseVariances", "noise_variances"]
 
@@ -38,7 +39,7 @@ def noise_variances(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> Noise
     ParameterError
         If a value is outside its domain; NaN always is.
     """
-    entries = [rational("row", entry) for entry in row]
+    entries = rationals("row", row)
     pure = scale_laplace(epsilon, sensitivity=sum(map(abs, entries), Fraction(0)))
     exact_scale = scale_laplace_curve(epsilon, delta, row=entries)
     length = SquareRoot(sum((entry**2 for entry in entries), Fraction(0)))

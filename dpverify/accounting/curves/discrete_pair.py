@@ -24,10 +24,10 @@ from flint import arb, ctx
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete import DominatingLoss, FiniteLoss
 from dpverify.data.adjacency import Adjacency
-from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
+from dpverify.enclosure import Enclosure, Real, enclose, to_arb
 from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
-from dpverify.numbers import to_rational
+from dpverify.numbers import rationals, to_rational
 
 __all__ = ["DiscretePair"]
 
@@ -37,8 +37,7 @@ _PRECISION = 256
 
 
 def _to_masses(values: Iterable[Real]) -> Masses:
-    require(isinstance(values, Iterable), "probabilities", values, "a list of numbers")
-    masses = tuple(rational("probability", value) for value in values)
+    masses = rationals("probability", values)
     require(bool(masses), "probabilities", masses, "not empty")
     for mass in masses:
         require(0 <= mass <= 1, "probability", mass, "in [0, 1]")
@@ -56,7 +55,7 @@ class DiscretePair(PrivacyCurve):
 
     Parameters
     ----------
-    p, q : probabilities of the same outputs under the two neighbours
+    p, q : probabilities of the same outputs under the two neighbours, in the same order
     error : η ≥ 0, the relative error that each of them may have; 0 for exact ones, which sum to 1.
         With an error the curve is an upper bound, which charges (about) η to δ for each release
     adjacency : whom it protects

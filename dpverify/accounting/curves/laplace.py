@@ -73,7 +73,7 @@ from dpverify.enclosure import (
 )
 from dpverify.errors import NumericalError, ParameterError, require
 from dpverify.guarantee import PrivacyBound, PrivacyCurve, group_adjacency, to_adjacency
-from dpverify.numbers import positive, positive_rational, to_positive_rational, whole
+from dpverify.numbers import positive, positive_rational, rationals, to_positive_rational, whole
 
 __all__ = [
     "Laplace",
@@ -156,7 +156,7 @@ class Laplace(PrivacyCurve):
         cls, row: Iterable[Real], *, scale: Real, adjacency: Adjacency | None = None
     ) -> Self:
         """Curve for a vector that moves by the entries of `row`, under noise of scale `scale`."""
-        sizes = Counter(abs(rational("row", entry)) for entry in row)
+        sizes = Counter(map(abs, rationals("row", row)))
         moves = tuple((size, n) for size, n in sorted(sizes.items()) if size)
         total = sum((size * n for size, n in moves), Fraction(0))
         return cls(scale=scale, sensitivity=total, moves=moves, adjacency=adjacency)
@@ -311,7 +311,7 @@ def scale_laplace_curve(
     require(eps >= 0, "epsilon", epsilon, "at least 0")
     require(0 <= target < 1, "delta", delta, "in [0, 1)")
     check_target(eps, target)
-    entries = [abs(rational("row", entry)) for entry in row]
+    entries = [abs(entry) for entry in rationals("row", row)]
     size = times * sum(entries, Fraction(0))
     require(size > 0, "row", 0, "a nonzero move in at least one coordinate")
     if target == 0:

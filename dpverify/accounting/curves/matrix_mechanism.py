@@ -41,9 +41,9 @@ from dpverify.data.adjacency import (
     Record,
     Replace,
 )
-from dpverify.enclosure import Real, SquareRoot, rational
+from dpverify.enclosure import Real, SquareRoot
 from dpverify.errors import ParameterError, require
-from dpverify.numbers import whole
+from dpverify.numbers import in_order, rationals, whole
 
 __all__ = ["matrix_mechanism"]
 
@@ -140,10 +140,11 @@ def _columns(strategy: Any) -> list[tuple[Fraction, ...]]:
     rule = "rows of numbers, all of one length"
     values = strategy.tolist() if isinstance(strategy, np.ndarray) else strategy
     try:
-        rows = [[rational("strategy", entry) for entry in row] for row in values]
+        rows = [rationals("strategy", row) for row in in_order("strategy", values)]
         columns = list(zip(*rows, strict=True))
     except (TypeError, ValueError):
-        raise ParameterError("strategy", type(strategy).__name__, rule) from None
+        hint = "Of a table or a sparse matrix, give its values as an array."
+        raise ParameterError("strategy", type(strategy).__name__, rule, hint) from None
     require(bool(columns), "strategy", "empty", rule)
     return columns
 
@@ -152,8 +153,8 @@ def _square(
     columns: Sequence[tuple[Fraction, ...]], chosen: Iterable[Real]
 ) -> tuple[Fraction, bool]:
     """Σ |⟨a_i, a_j⟩| over i, j among the chosen columns, and whether equal vectors make it."""
-    require(isinstance(chosen, Iterable), "together", chosen, "sets of columns' numbers")
-    places = [whole("together", place) for place in chosen]
+    one_by_one = chosen if isinstance(chosen, set | frozenset) else in_order("together", chosen)
+    places = [whole("together", place) for place in one_by_one]
     good = len(set(places)) == len(places) and all(0 <= place < len(columns) for place in places)
     require(good, "together", places, "different numbers of columns, from 0 on")
     total, made = Fraction(0), True

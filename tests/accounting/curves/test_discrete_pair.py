@@ -119,7 +119,7 @@ def test_outputs_that_one_side_never_gives() -> None:
         ({"p": [0.5], "q": [1, 0]}, r"^p and q=1 and 2 must be of the same number of outputs"),
         ({"p": [-0.5, 1.5], "q": [1, 0]}, r"^probability=-0.5 must be in \[0, 1\]"),
         ({"p": [math.nan, 1], "q": [1, 0]}, r"^probability=nan"),
-        ({"p": None, "q": [1]}, r"^probabilities=None must be a list of numbers"),
+        ({"p": None, "q": [1]}, r"^probability=NoneType must be a list or an array"),
         ({"p": [], "q": []}, r"^probabilities=\(\) must be not empty"),
         ({"p": [1], "q": [1], "error": 1}, r"^error=1 must be in \[0, 1\)"),
         ({"p": [1, 0], "q": [0, 1]}, "possible on both sides"),
