@@ -363,7 +363,7 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
     added up here, in a copy: whoever looks at one entry after the other (to round it, to compare
     it with a domain) would else look at something that isn't the record.
     """
-    if np.iscomplexobj(records.data if is_sparse(records) else records):
+    if np.iscomplexobj(records):
         raise RecordsError("records must be real numbers, and these are complex.")
     if np.ma.is_masked(records):  # what is below a mask would be read as a value
         raise RecordsError(
@@ -371,7 +371,9 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
             "the release."
         )
     if is_sparse(records):
-        x: Any = _csr(records)
+        known = _csr(records)
+        # A new one around the same arrays: what the old one remembers of them may have changed.
+        x: Any = _csr((known.data, known.indices, known.indptr), known.shape)
         try:
             x.check_format()
         except ValueError as error:

@@ -16,6 +16,7 @@ from dpverify.errors import ParameterError, RecordsError
 from dpverify_mechanisms.linear.sketch import LinearSketch
 
 UNIT = Box(low=Fraction(-1), high=Fraction(1))
+SPARSE = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 
 
 def in_parts(value: float, parts: int) -> sparse.csr_array:
@@ -89,10 +90,24 @@ def test_the_callers_array_stays_as_it_is(domain: Vectors) -> None:
     assert x.indptr.tolist() == [0, 3]
 
 
-@pytest.mark.parametrize("records", [np.array([[1j]]), sparse.csr_array(np.array([[1j]]))])
-def test_complex_numbers_are_refused(records: object) -> None:
+def test_what_a_sparse_array_remembers_of_itself_is_not_trusted() -> None:
+    """Looked at, and then changed in place, it still remembers that no place stands twice."""
+    x = sparse.csr_array(np.ones((1, 3)))
+    assert x.has_canonical_format
+    x.indices[:] = 0
+    with pytest.raises(RecordsError, match=r"attribute 0 is 3\.0, outside"):
+        UNIT.admit(x)
+
+
+@pytest.mark.parametrize("form", [np.array, *(getattr(sparse, f"{kind}_array") for kind in SPARSE)])
+def test_every_sparse_format_is_read(form: Any) -> None:
+    assert dense(UNIT.admit(form(np.array([[0, 0.5, 1]])))).tolist() == [[0, 0.5, 1]]
+
+
+@pytest.mark.parametrize("form", [np.array, *(getattr(sparse, f"{kind}_array") for kind in SPARSE)])
+def test_complex_numbers_are_refused(form: Any) -> None:
     with pytest.raises(RecordsError, match="complex"):
-        UNIT.admit(records)
+        UNIT.admit(form(np.array([[1j]])))
 
 
 @pytest.mark.parametrize("form", [np.array, sparse.csr_array])

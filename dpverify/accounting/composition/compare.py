@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from dpverify.accounting.composition.compose import Claims, compose, grouped
+from dpverify.accounting.composition.compose import Release, compose, grouped
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.composition.theorems import applicable_bounds
 from dpverify.accounting.curves.approximate_dp import ApproxDP
@@ -23,13 +23,13 @@ from dpverify.accounting.notions.renyi import (
 from dpverify.accounting.notions.zcdp import ZCDP
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import require
-from dpverify.guarantee import Guarantee
+from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["compared"]
 
 
 def compared(
-    releases: Iterable[Guarantee | Claims], delta: Real, *, same_records: bool = False
+    releases: Iterable[Release], delta: Real, *, same_records: bool = False
 ) -> Mapping[str, Enclosure]:
     """ε of all releases together at this δ, by each theorem that applies, by its name.
 
@@ -48,11 +48,17 @@ def compared(
     """
     target = rational("delta", delta)
     require(0 < target < 1, "delta", delta, "in (0, 1)")
-    total = compose(*releases, same_records=same_records)
-    curves = [Composed(losses=losses) for losses in grouped(total.parts)]
+    each = tuple(releases)
+    curves_alone = [release for release in each if isinstance(release, PrivacyCurve)]
+    if len(curves_alone) == len(each):
+        whole, groups = compose(*curves_alone), [curve.losses() for curve in curves_alone]
+    else:
+        total = compose(*each, same_records=same_records)
+        whole, groups = total.curve, list(grouped(total.parts))
+    curves = [Composed(losses=losses) for losses in groups]
     share = target / (2 * len(curves))
     ends = [curve.epsilon_at(share).upper for curve in curves]
-    found = {"exact privacy losses": total.curve.epsilon_at(target)}
+    found = {"exact privacy losses": whole.epsilon_at(target)}
     losses = [pair for curve in curves for pair in curve.losses() if not _says_nothing(pair[0])]
     parts = [
         (divergence, count)

@@ -243,6 +243,11 @@ def test_every_theorem_gives_more_away_than_the_exact_losses() -> None:
     assert all(exact.lower <= bound.upper < math.inf for bound in found.values())
 
 
+def test_theorems_are_compared_on_curves_alone() -> None:
+    curves = [Gaussian(sigma=4), Gaussian(sigma=6), Gaussian(sigma=9)]
+    assert compared(curves, DELTA) == compared([guarantee(curve) for curve in curves], DELTA)
+
+
 def test_points_share_half_of_delta() -> None:
     """Basic composition gives the sum of each release's own epsilon at its share, exactly here."""
     curves = [Gaussian(sigma=4), Gaussian(sigma=6), Gaussian(sigma=9)]
