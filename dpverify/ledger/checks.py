@@ -202,7 +202,7 @@ def equals(
                 spoken += 1
                 numbers[place] = f"{_show(said)} against {_show(true)}"
                 if not _same(said, true):
-                    failed.append(f"{_at(place)}{_show(said)}, in truth {_show(true)}")
+                    failed.append(f"{_at(place)}{_show(said)} in place of {_show(true)}")
         return Evidence(
             holds=bool(numbers) and not failed,
             oracle=oracle,

@@ -58,7 +58,7 @@ def test_the_commands_find_it(installed: Path) -> None:
     assert "true is" in dpverify(installed, "claims", "show", "toy2026.lemma-1")
     sheet = dpverify(installed, "claims", "errata", "toy2026", "--workers", "1")
     assert "# Errata: a toy paper of 2026 on pairs of vertices" in sheet
-    assert "      misprint at n=1: 1/2, in truth 0" in sheet
+    assert "      misprint at n=1: 1/2 in place of 0" in sheet
 
 
 def test_it_needs_nothing_but_the_ledger() -> None:

@@ -58,7 +58,7 @@ def test_an_identity_is_of_all_numbers() -> None:
     assert (found.holds, found.how) == (True, "by algebra, an identity in letters, one case")
     # equal wherever one of them is 1, but not as functions
     found = check(lambda x, y: x**2 - y**2 + (x - 1) * (y - 1))
-    assert found.counterexample == "at x; y: x^2 + x*y - x - y^2 - y + 1, in truth x^2 - y^2"
+    assert found.counterexample == "at x; y: x^2 + x*y - x - y^2 - y + 1 in place of x^2 - y^2"
 
 
 def compared(cases: list[tuple[object, ...]], oracle: Oracle) -> Check:

@@ -250,7 +250,7 @@ def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) ->
     assert "2 statements: 1 misprint, 1 not_checkable." in out
     assert "| [toy2026](#toy2026) | 1 | 1 |" in out
     assert "#### toy2026.lemma-1: misprint" in out
-    assert " - Fails: at n=1: 1/2, in truth 0" in out
+    assert " - Fails: at n=1: 1/2 in place of 0" in out
     assert " - True: without the diagonal" in out
     assert " - Place: the proof" in out
     assert " - Change: n − 1 for n" in out
@@ -362,7 +362,7 @@ def test_one_statement(ledger: None, capsys: pytest.CaptureFixture[str]) -> None
     assert _run(["claims", "show", "toy2026.lemma-1"]) == 0
     out = capsys.readouterr().out
     assert "true is" in out
-    assert "at n=1: 1/2, in truth 0" in out  # the counterexample
+    assert "at n=1: 1/2 in place of 0" in out  # the counterexample
     assert _run(["claims", "show", "toy2026.lemma-9"]) == 2
     assert _run(["claims", "--paper", "nobody2026"]) == 2
     assert "toy2026" in capsys.readouterr().err
