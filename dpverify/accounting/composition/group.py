@@ -108,7 +108,7 @@ class GroupBound(PrivacyBound):
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
         one = self.one.epsilon_at(delta)
-        if self.size == 1 or one.lower == math.inf:
+        if self.size == 1 or one.lower == math.inf or (delta == 0 and one.upper == math.inf):
             return one
         if delta == 0:  # the largest loss of one change, so many times
             return Enclosure(one.lower, Enclosure.of_exact(self.size * Fraction(one.upper)).upper)

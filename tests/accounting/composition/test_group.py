@@ -19,6 +19,7 @@ from dpverify.accounting.composition.parallel import parallel
 from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.notions.fdp import FiniteTradeOff
 from dpverify.data.adjacency import Attribute, Group, Record
+from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
 from tests.helpers.profiles import day_and_night
 
@@ -33,6 +34,12 @@ def test_shares_of_the_least_target_are_no_targets() -> None:
     """Of a group of three each step has less, which the noise on the sample can't be asked for."""
     one = dpv.Gaussian(sigma=1).poisson_sampled(rate="0.9")
     assert one.group(3).epsilon_at("1e-300").lower == one.epsilon_at("1e-300").lower
+
+
+def test_what_is_not_known_of_one_change_is_not_of_a_group() -> None:
+    """A threshold so far up that its δ is no double: whether 0 is above it isn't found."""
+    one = dpv.curves.gaussian_threshold(sigma="0.6", threshold=36)
+    assert one.epsilon_at(0) == one.group(2).epsilon_at(0) == Enclosure(0.0, math.inf)
 
 
 @pytest.mark.parametrize("curve", EXACT, ids=str)
