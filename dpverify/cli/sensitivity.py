@@ -9,7 +9,7 @@ import click
 
 from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.cli.output import emit_json, emit_table, json_option, say
-from dpverify.data.loading import open_records
+from dpverify.data.loading import open_matrix
 from dpverify.enclosure import Enclosure, squared
 
 __all__ = ["sensitivity"]
@@ -28,9 +28,10 @@ def sensitivity(file: Path, norm: str, as_json: bool) -> None:
     """Largest l1 or l2 norm of a row of the p x k matrix in FILE (.npy, .npz, .csv, .parquet).
 
     That is the sensitivity of x @ P to a change of one attribute by 1. The file's doubles count as
-    they are; multiply by beta for beta-adjacency.
+    they are, and numbers of a text as the doubles next to them; multiply by beta for
+    beta-adjacency.
     """
-    matrix = open_records(file)
+    matrix = open_matrix(file)
     which = cast("Literal[1, 2]", int(norm))
     value = max((largest_row_norm(block, which) for block in matrix.read()), key=squared)
     exact = {"squared": str(squared(value))} if norm == "2" else {"exact": str(value)}

@@ -49,6 +49,7 @@ __all__ = ["day_of", "encoded", "kind_of", "number_pattern", "numbers"]
 _SHOWN = 3  # rows that are named of each problem
 _MISSING, _OUTSIDE = "missing", "outside"
 _UNREAD = "Make numbers, texts, dates or truth values of them, or drop them."
+_MATRIX = "Write a matrix of numbers that doubles hold."
 _DECLARE = "Declare the columns by name: dpverify init begins the table data.columns."
 _WAYS_OUT = {
     _MISSING: 'Missing values: declare missing = "indicator" or missing = { value = ... }.',
@@ -134,8 +135,12 @@ def encoded(
     return Table(shape=(frame.rows, width), read=blocks, parts=parts)
 
 
-def numbers(frame: Frame, spelling: Spelling) -> Table:
+def numbers(frame: Frame, spelling: Spelling, *, exact: bool = False) -> Table:
     """A frame of numbers alone as records, each as it is.
+
+    Parameters
+    ----------
+    exact : whether whole numbers from 2**53 on are refused; else they count as the nearest doubles
 
     Raises
     ------
@@ -149,7 +154,7 @@ def numbers(frame: Frame, spelling: Spelling) -> Table:
         )
 
     def blocks() -> Iterator[NDArray[np.float64]]:
-        problems = _Problems(way_out=_DECLARE)
+        problems = _Problems(way_out=_MATRIX if exact else _DECLARE)
         first = 0
         for batch in frame.read(frame.names):
             columns = []
@@ -159,6 +164,8 @@ def numbers(frame: Frame, spelling: Spelling) -> Table:
                 column, wrong = _reals(values, spelling)
                 problems.note(name, _MISSING, missing, first)
                 problems.note(name, "not numbers", wrong & ~missing, first)
+                if exact and kind_of(values.type) == "whole":
+                    problems.note(name, "from 2**53 on", np.abs(column) >= 2.0**53, first)
                 columns.append(column)
             first += batch.num_rows
             if not problems.found and batch.num_rows:
@@ -166,7 +173,7 @@ def numbers(frame: Frame, spelling: Spelling) -> Table:
         problems.refuse(frame.label)
         _check_rows(frame, first)
 
-    parts = tuple(numbers(part, spelling) for part in frame.parts)
+    parts = tuple(numbers(part, spelling, exact=exact) for part in frame.parts)
     return Table(shape=(frame.rows, len(frame.names)), read=blocks, parts=parts)
 
 

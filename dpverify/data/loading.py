@@ -33,6 +33,7 @@ __all__ = [
     "load_records",
     "load_source",
     "open_frame_of",
+    "open_matrix",
     "open_records",
     "shape_of",
 ]
@@ -69,6 +70,26 @@ def open_records(path: Path | str, *, spelling: Spelling | None = None, table: s
     return numbers(open_frame(path, spelling=spelling, table=table), spelling)
 
 
+def open_matrix(path: Path) -> Table:
+    """A matrix of numbers in a file, unrounded; those of a text count as the nearest doubles.
+
+    Raises
+    ------
+    RecordsError
+        As `open_records`; while reading columns also if a whole number is 2**53 or larger.
+    """
+    kind = path.suffix.lower()
+    if kind not in _MATRICES:
+        return numbers(open_frame(path), Spelling(), exact=True)
+    if kind == ".csv":
+        return open_records(path)
+    with _damaged(path):
+        shape, read = _open_npy(path) if kind == ".npy" else _open_npz(path)
+        if len(shape) != 2 or 0 in shape:
+            as_matrix(np.empty(shape))  # refuses it, and says why
+    return Table(shape=(shape[0], shape[1]), read=read)
+
+
 def load_records(path: Path) -> Any:
     """Matrix of doubles from a file, dense or scipy sparse; see `open_records`."""
     return open_records(path).whole()
@@ -90,17 +111,14 @@ def open_frame_of(data: Any, names: Sequence[str], *, spelling: Spelling, table:
 
 
 def _blocks_of_npy(path: Path) -> Table:
-    with _damaged(path):
-        shape, read = _open_npy(path)
-        if len(shape) != 2 or 0 in shape:
-            as_matrix(np.empty(shape))  # refuses it, and says why
+    held = open_matrix(path)
 
     def blocks() -> Iterator[Any]:
         with _damaged(path):
-            for block in read():
+            for block in held.read():
                 yield _numbers(path, block)
 
-    return Table(shape=(shape[0], shape[1]), read=blocks)
+    return Table(shape=held.shape, read=blocks)
 
 
 def _numbers(path: Path, values: Any) -> Any:
@@ -242,6 +260,12 @@ def _npz(path: Path) -> Any:
             names = ", ".join(archive.files) or "none"
             raise RecordsError(f"{path}: must hold one array, and holds {names[:_REASON]}.")
         return archive[archive.files[0]]
+
+
+def _open_npz(path: Path) -> tuple[tuple[int, ...], Callable[[], Iterator[Any]]]:
+    values = _npz(path)
+    _numbers(path, values[:0])
+    return values.shape, lambda: iter([values])
 
 
 def _csv(path: Path) -> NDArray[np.float64]:
