@@ -51,7 +51,7 @@ from dpverify.accounting.notions.fdp import FiniteTradeOff, GaussianTradeOff
 from dpverify.accounting.notions.renyi import RDP, GaussianRenyi, PureRenyi
 from dpverify.accounting.notions.zcdp import ZCDP
 from dpverify.data.adjacency import Attribute, Record
-from dpverify.enclosure import Enclosure
+from dpverify.enclosure import Enclosure, SquareRoot
 from dpverify.errors import NumericalError, ParameterError
 from dpverify.guarantee import PrivacyBound, PrivacyCurve
 from dpverify_mechanisms.baselines.geometric_noise import Geometric
@@ -278,6 +278,34 @@ def test_rates_attain_the_curve(curve: PrivacyCurve) -> None:
         assert own - math.exp(epsilon) * other == pytest.approx(
             curve.delta_at(epsilon).upper, abs=close
         )
+
+
+def in_another_unit(value: Any) -> Any:
+    """The noise of a curve, and what it is added to, in a unit half as large."""
+    if isinstance(value, tuple):
+        return tuple(map(in_another_unit, value))
+    if not isinstance(value, PrivacyBound):
+        return value
+    names = [field.name for field in getattr(type(value), "__attrs_attrs__", ()) if field.init]
+    given = {name.lstrip("_"): in_another_unit(getattr(value, name)) for name in names}
+    for name in given.keys() & {"sigma", "scale", "sensitivity"}:
+        size = given[name]
+        if size is None:  # a selection's, where it isn't known
+            continue
+        given[name] = SquareRoot(4 * size.radicand) if isinstance(size, SquareRoot) else 2 * size
+    if given.get("moves"):
+        given["moves"] = [(2 * size, count) for size, count in given["moves"]]
+    return evolve(value, **given)  # type: ignore[misc]
+
+
+@single
+def test_curves_that_are_equal_are_one_function(curve: PrivacyCurve) -> None:
+    """What is computed once for a curve is taken for all that equal it."""
+    twin = in_another_unit(curve)
+    for epsilon in (0, HALF, 5):
+        assert twin != curve or twin.delta_at(epsilon) == curve.delta_at(epsilon)
+    if isinstance(curve, Gaussian | Laplace):
+        assert twin == curve
 
 
 @every_curve

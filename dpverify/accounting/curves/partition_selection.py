@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from attrs import field, frozen
 from flint import arb, ctx
@@ -38,7 +39,15 @@ from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.solve import falling_root
 from dpverify.data.adjacency import AddRemove, Adjacency
-from dpverify.enclosure import Enclosure, Real, enclose, rational_of, short_string, to_arb
+from dpverify.enclosure import (
+    Enclosure,
+    Exact,
+    Real,
+    enclose,
+    rational_of,
+    short_string,
+    to_arb,
+)
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
 from dpverify.numbers import to_count, to_rational
@@ -49,6 +58,11 @@ _TINY = 2.0**-1000  # of a logarithm whose exact digits may not fit in memory
 _PRECISION = 256
 _MOST_GROUPS = 1024
 _FAR = Fraction(2**1023)  # an epsilon
+
+
+def _and_unit(noise: Any) -> tuple[Any, Exact]:
+    """Noises of one curve are equal; the threshold is stated in the unit of this one."""
+    return noise, noise.sensitivity
 
 
 @frozen(kw_only=True)
@@ -73,7 +87,7 @@ class PartitionSelection(PrivacyCurve):
     '0.00000114'
     """
 
-    noise: Gaussian | Laplace | DiscreteLaplace
+    noise: Gaussian | Laplace | DiscreteLaplace = field(eq=_and_unit)
     threshold: Fraction = field(converter=to_rational)
     groups: int = field(default=1, converter=to_count)
     adjacency: Adjacency | None = field(converter=to_adjacency)
