@@ -139,7 +139,7 @@ class PartitionSelection(PrivacyCurve):
             range(self.groups + 1),
             key=lambda new: self._of_new(Fraction(max(threshold, 0.0)), new).upper,
         )
-        with ctx.workprec(64):
+        with ctx.workprec(_PRECISION):
             log = float(best * self._log_hidden())
             hidden = math.exp(log)
         if best == self.groups:

@@ -714,6 +714,13 @@ def test_monotonic_is_refused_where_scores_move_both_ways(make: Callable[..., An
             make(scale=1, monotonic=1, adjacency=other)
 
 
+def test_rates_where_a_count_is_far_above_the_threshold() -> None:
+    """The chance to be hidden is e^(−2e30), of which few bits don't tell the logarithm."""
+    shown = dpv.curves.laplace_threshold(scale="0.5", threshold="1/3", sensitivity="1e30", groups=3)
+    assert shown.rates(0) == (1.0, 0.0)
+    assert shown.risk().tpr_at("0.001").upper == 1
+
+
 def test_a_threshold_beyond_all_noise_is_refused_at_once() -> None:
     """A group of one person alone is then shown with a probability of e^−10¹³."""
     with pytest.raises(NumericalError, match="no enclosure"):
