@@ -308,11 +308,17 @@ class SignSketch(RandomizedSigns):
 
     def _require_angle_law(self) -> Ladder:
         rule = self.rule
+        if not self._adjacent:
+            raise ParameterError(
+                "least_norm",
+                self.least_norm,
+                "left out where whole records are replaced",
+                "One far from 0 can be replaced by one equally far on the other side.",
+            )
         if not (
             isinstance(self.projection, GaussianProjection)
             and isinstance(rule, Ladder)
             and not rule.graded
-            and self._adjacent
         ):
             raise ParameterError(
                 "least_norm",

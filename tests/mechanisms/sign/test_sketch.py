@@ -173,6 +173,8 @@ def test_what_does_not_fit_is_refused() -> None:
         SignSketch.idp_signrp_rr(RademacherProjection(p=4, k=2, seed=1), **whole)
     with pytest.raises(ParameterError, match="least_norm"):
         SignSketch.dp_signoporp_rr(p=4, k=2, seed=1, least_norm=Fraction(1), delta=DELTA, **TARGET)
+    with pytest.raises(ParameterError, match="left out where whole records are replaced"):
+        SignSketch.dp_signrp_rr(p=4, k=2, seed=1, least_norm=Fraction(1), delta=DELTA, **whole)
     with pytest.raises(ParameterError, match="delta"):
         SignSketch.dp_signrp_rr(p=4, k=2, seed=1, least_norm=Fraction(1), **TARGET)
     with pytest.raises(ParameterError, match="least_norm=-1 must be at least 0"):
