@@ -275,6 +275,8 @@ class State:
             if unit not in {None, spend.unit}:
                 other = spend.unit or "nobody that it names"
                 raise _DamageError(f"entry {spend.number} protects {other}, the budget {unit}")
+            if unit is None and spend.number > 1 and _replaces(spend.unit):
+                raise _DamageError(f"entry {spend.number} is the first that says whom it protects")
             if _shared(spend.draws, spend.given, averaged, realised):
                 raise _DamageError(f"entry {spend.number} shares a public draw with an earlier one")
             unit = spend.unit
@@ -299,6 +301,14 @@ class State:
                 "it: unit=…, on the command line --unit."
             )
             raise ParameterError("unit", unit or "unknown", f"the budget's, {self.unit}", hint)
+        if self.unit is None and self.spends and _replaces(unit):
+            hint = (
+                "The noise that was spent before may be stated for what one record adds, half as "
+                "far as the answer moves when one is replaced. Make a budget with its unit, and "
+                "state it with each release that doesn't say it: unit=…, on the command line "
+                "--unit."
+            )
+            raise ParameterError("unit", unit, "stated from the first release on", hint)
         cost, left = self.filter.cost(curve, delta), self.left
         for name, amount in cost.items():
             if amount > left[name]:
@@ -334,6 +344,11 @@ class State:
                     f"another one than that of spend {spend.number}",
                     "On one public draw releases aren't independent: draw anew with another seed.",
                 )
+
+
+def _replaces(unit: str | None) -> bool:
+    """Whether a record is replaced, by the words of `Replace` and `Record`."""
+    return unit is not None and "replaced by any other" in unit
 
 
 def _shared(

@@ -159,6 +159,20 @@ def test_units_that_differ_are_refused() -> None:
     assert budget.spend(promise(TENTH), unit="one person").unit == "one person"  # our word
 
 
+@pytest.mark.parametrize("adjacency", [dpv.Replace(), dpv.Replace(user="name"), Record()])
+def test_bare_noise_before_replaced_records_is_ambiguous(adjacency: Any) -> None:
+    """As after them: its sensitivity may be what one record adds, or twice that."""
+    budget = dpv.Budget(epsilon=1)
+    budget.spend(TENTH)
+    with pytest.raises(ParameterError, match=r"^unit=.* must be stated from the first release on"):
+        budget.spend(promise(TENTH, adjacency=adjacency))
+    budget.spend(promise(TENTH, adjacency=dpv.AddRemove()))
+    named = dpv.Budget(epsilon=1, unit=adjacency)
+    named.spend(TENTH, unit=adjacency)
+    named.spend(promise(TENTH, adjacency=adjacency))
+    assert len(budget.history) == len(named.history) == 2
+
+
 def test_public_draws_that_are_not_independent_are_refused() -> None:
     budget = dpv.Budget(epsilon=1)
     budget.spend(promise(TENTH, "matrix 1"))
@@ -366,6 +380,7 @@ HISTORIES: dict[str, tuple[list[dict[str, Any]], str]] = {
     "another unit": ([{"unit": "a visit"}, {"unit": "a row"}], "entry 2 protects a row"),
     "no unit": ([{"unit": "a visit"}, {"unit": None}], "entry 2 protects nobody that it names"),
     "later unit": ([{"unit": None}, {"unit": "a visit"}], ""),
+    "later replaced": ([{"unit": None}, {"unit": dpv.Replace().unit}], "entry 2 is the first"),
     "one draw": ([{"draws": ["matrix 1"]}, {"draws": ["matrix 1"]}], "entry 2 shares a public"),
     "averaged": ([{"given": ["matrix 1"]}, {"draws": ["matrix 1"]}], "entry 2 shares a public"),
     "realised": ([{"draws": ["matrix 1"]}, {"given": ["matrix 1"]}], "entry 2 shares a public"),
