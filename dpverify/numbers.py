@@ -70,7 +70,8 @@ def in_order(name: str, values: Iterable[Any]) -> Iterable[Any]:
     keys or columns, or what has the same label.
     """
     ordered = isinstance(values, Sequence | np.ndarray | Iterator)
-    good = ordered and not isinstance(values, str | bytes | bytearray | memoryview)
+    several = getattr(values, "ndim", 1) > 0
+    good = ordered and several and not isinstance(values, str | bytes | bytearray | memoryview)
     hint = "Of what has names or labels, give the values alone, as an array."
     require(good, name, type(values).__name__, "a list or an array of numbers", hint)
     return values

@@ -39,6 +39,7 @@ LABELLED = [
     {0: "0.5", 1: "0.5"}.values(),
     "01",
     b"\x00\x01",
+    np.array(1),
     pd.Series({"a": 0, "b": 1}),
     pl.Series([0, 1]),
     pl.DataFrame({"a": [0, 1, 1]}),
