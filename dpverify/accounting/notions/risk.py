@@ -40,6 +40,7 @@ any fixed record.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from html import escape
 from typing import Any
@@ -51,7 +52,7 @@ from dpverify._axes import axes_or_new
 from dpverify.accounting.notions.attacker_rates import trade_off
 from dpverify.accounting.notions.people_figure import people, people_figure, people_sentence
 from dpverify.enclosure import Enclosure, Real, enclose, exact_string, rational, rational_of, to_arb
-from dpverify.errors import ParameterError, require
+from dpverify.errors import NumericalError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import count
 
@@ -172,14 +173,14 @@ class Risk:
 
     def _loss(self, failure: Fraction) -> float:
         """A loss that is exceeded with at most this probability."""
-        try:
-            losses = [self.curve.epsilon_at(0)]
-        except ParameterError:  # the loss is unbounded
-            losses = []
+        losses: list[Enclosure] = []
+        with suppress(ParameterError):  # the loss is unbounded
+            losses.append(self.curve.epsilon_at(0))
         for share in _SHARES if failure else ():
-            epsilon = self.curve.epsilon_at(failure * share).upper
-            if not math.isinf(epsilon):
-                losses.append(_beyond(epsilon, share))
+            with suppress(ParameterError, NumericalError):  # no target is so small
+                epsilon = self.curve.epsilon_at(failure * share).upper
+                if not math.isinf(epsilon):
+                    losses.append(_beyond(epsilon, share))
         return min((loss.upper for loss in losses), default=math.inf)
 
     def to_dict(self) -> dict[str, Any]:

@@ -125,6 +125,8 @@ def test_more_belief_than_the_bound_is_as_rare_as_it_says(failure: str) -> None:
     assert chance <= float(failure)
     assert chance >= float(failure) / 50
     assert dpv.Gaussian(sigma=sigma).risk().posterior_at() == 1.0
+    tiny = dpv.Gaussian(sigma=sigma).risk().posterior_at("1e-300")
+    assert tiny == 1.0  # its shares are below all targets, of which nobody was asked
 
 
 def test_an_infinite_loss_shows_everything() -> None:
