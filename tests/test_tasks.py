@@ -60,7 +60,7 @@ def test_what_cannot_be_calibrated_is_refused() -> None:
         (dpv.DiscreteGaussian, {"delta": "1e-400"}, "delta=.* must be 0, or in"),
         (dpv.DiscreteGaussian, {"epsilon": "1e400"}, "epsilon=.* must be in .0, 1e100"),
         (dpv.Laplace, {"epsilon": "1e-400", "delta": 0}, "scale=inf must be finite. Ask for"),
-        (dpv.RandomizedResponse, {"values": 1}, "values=1 must be at least 2"),
+        (dpv.RandomizedResponse, {"values": 1}, "values=1 must be from 2"),
     ]
     for kind, options, message in refused:
         arguments: Any = {"epsilon": 1, "delta": 1e-6, **options}

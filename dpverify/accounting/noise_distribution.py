@@ -72,6 +72,7 @@ class NoiseDistribution:
         """
         releases, share = count("times", times), rational("rate", rate)
         require(0 < share <= 1, "rate", rate, "in (0, 1]")
+        self._check(values)
         most = _together(share * self.most(values), releases)
         if share != 1:
             hint = "Gaussian noise is calibrated for samples."
@@ -91,6 +92,11 @@ class NoiseDistribution:
         return target.least(
             lambda eps, delta: self.calibrate(values, eps, delta, releases), size, most=most
         )
+
+    def _check(self, values: Values) -> None:
+        """Refuse a query's parameters that no curve has, by one with some noise."""
+        size = abs(values.get("sensitivity", Fraction(1))) or Fraction(1)
+        self.curve({**values, self.noise[0]: Fraction(1, 2) if self.weakens else size})
 
     def with_noise(self, values: Values, noise: Enclosure | Fraction) -> Values:
         """All parameters, the noise's being its safe end."""

@@ -18,6 +18,7 @@ from attrs import evolve
 import dpverify as dpv
 from dpverify.accounting.calibrate import DISTRIBUTIONS
 from dpverify.accounting.named_noises import NAMED
+from dpverify.accounting.targets import Target
 from dpverify.data.adjacency import Group
 from dpverify.enclosure import Enclosure, squared
 from dpverify.errors import NumericalError, ParameterError
@@ -712,6 +713,21 @@ def test_monotonic_is_refused_where_scores_move_both_ways(make: Callable[..., An
         assert make(scale=1, adjacency=other).adjacency == other
         with pytest.raises(ParameterError, match=r"^adjacency=.* where monotonic=1"):
             make(scale=1, monotonic=1, adjacency=other)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_what_no_noise_has_is_not_calibrated(name: str) -> None:
+    """On the command line nothing but a number was printed: scale 0 for no answer, -2 for -1."""
+    noise = DISTRIBUTIONS[name]
+    good = dict.fromkeys(noise.query, Fraction(1)) | dict(noise.defaults)
+    unlike = {"monotonic": ("2", "1/2", "-1"), "gamma": ("2", "-1"), "values": ("1", "3/2", "-2")}
+    wholes = {"cutoff", "groups", "positions"}
+    for parameter in noise.query:
+        for bad in unlike.get(parameter, ("0", "-1", *(("3/2",) if parameter in wholes else ()))):
+            values = good | {parameter: Fraction(bad)}
+            for goal in ({"epsilon": 1, "delta": Fraction(1, 10**6)}, {"advantage": "0.9"}):
+                with pytest.raises(ParameterError, match=rf"^{parameter}="):
+                    noise.least(values, Target(**goal))
 
 
 def test_rates_where_a_count_is_far_above_the_threshold() -> None:
