@@ -111,7 +111,7 @@ def run(
         alpha=config.alpha,
     )
     copied = copier(mechanism)
-    seconds_each = kept("pace", lambda: pace(mechanism, pairs, space, config))
+    seconds_each = kept("pace", lambda: pace(mechanism, pairs, space, config), done=bool)
     if config.brief is None and space is not None and seconds_each >= _SLOW:
         asked = replace(asked, config=evolve(config, brief=True))
         config = asked.config
@@ -140,7 +140,11 @@ def run(
         spare = frozenset(outcome.get("spare", ()))  # of a journal that was begun before, none
     names_none = f"given, as {display_name(mechanism)} names none"
     require(bool(pairs), "pairs", "missing", names_none)
-    first = kept("trials", lambda: first_releases(mechanism, pairs, copied, config))
+    first = kept(
+        "trials",
+        lambda: first_releases(mechanism, pairs, copied, config),
+        done=lambda first: not first["unfit"],
+    )
     unfit, remembering = first["unfit"], first["remembers"]
     target = Target(mechanism, pairs, frozenset(unfit), space, spare)
     own_pairs = (selection.pairs is None and space is None) or names_own(target)

@@ -138,6 +138,7 @@ class Request:
             "kinds": ", ".join(self.kinds) + (" of whole numbers" if self.only_whole else ""),
             "pairs": fingerprint(known),
             "search": str(self.space is not None),
+            "brief": str(self.config.brief),
         }
 
     @property

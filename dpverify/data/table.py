@@ -18,7 +18,7 @@ import numpy as np
 from attrs import field, frozen
 
 from dpverify.data.columns import Column, is_unicode
-from dpverify.data.rows import rows_of
+from dpverify.data.rows import copied, rows_of
 from dpverify.errors import PASSING, DrawError, RecordsError, did_you_mean, extra, require
 from dpverify.numbers import whole
 from dpverify.visible import raised, shown
@@ -160,10 +160,10 @@ class Table:
                 return lambda: [dict(row) for row in rows]
             case "csv":
                 return lambda: _csv(self, rows)
-            case "polars" | "pyarrow":  # which can't be changed
+            case "pyarrow":  # which can't be changed
                 return cache(partial(_FRAMES[make], self, rows))
         frame = cache(partial(_FRAMES[make], self, rows))
-        return lambda: frame().copy()
+        return lambda: copied(frame())
 
 
 def _by_function(make: Callable[[list[Row]], Any], rows: Sequence[Mapping[str, Any]]) -> Any:
