@@ -74,6 +74,10 @@ __all__ = ["run"]
 
 _SLOW = 3e-4  # seconds of a release, from which on an audit with a search is brief
 _LISTED = 3  # declarations that are named
+_NONE = (
+    "{} was not audited at all: its outputs are not all whole numbers, the precision of others is "
+    "left out, and so is every other kind of audit."
+)
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
 
@@ -150,6 +154,7 @@ def run(
     own_pairs = (selection.pairs is None and space is None) or names_own(target)
     told = not (remembering or first.get("silent"))
     attacks = asked.attacks(whole=first["whole"]) if told else []
+    none = [_NONE.format(display_name(mechanism))] if told and not attacks else []
     weights = {str(attack.name): attack.weight for attack in attacks}
     levels = shares(config.alpha, weights) if any(weights.values()) else weights
 
@@ -160,7 +165,7 @@ def run(
     found = making.findings(target, possible, kept, progress)
     return report(
         findings=tuple(finding for attack in possible for finding in found.get(attack.name, ())),
-        failed=(*unfit.values(), *remembering, *first["leaks"]),
+        failed=(*unfit.values(), *remembering, *first["leaks"], *none),
         notes=(*first["notes"], *_unchecked(mechanism, first.get("declared", ()), attacks)),
         searched=searched,
     )

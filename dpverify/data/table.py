@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -223,8 +224,17 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="dpverify-")
 
 
+_NUMBERS = count()
+_LAST: list[Path] = []
+
+
 def _csv(table: Table, rows: Sequence[Mapping[str, Any]]) -> Path:
-    path = Path(_folder().name, f"{os.getpid()}.csv")
+    # Of another name each time: by one of its own a data set would be told, and of one for all a
+    # function that keeps what it loads would get the first data set again and again.
+    path = Path(_folder().name, f"{os.getpid()}-{next(_NUMBERS)}.csv")
+    while _LAST:
+        _LAST.pop().unlink(missing_ok=True)
+    _LAST.append(path)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(table.columns))
         writer.writeheader()
