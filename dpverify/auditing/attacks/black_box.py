@@ -55,7 +55,7 @@ from dpverify.auditing.outputs.arrays import Drawn, raised_in
 from dpverify.auditing.outputs.features import Features, Matrix, features
 from dpverify.auditing.outputs.samples import CHUNK, Sampled, sampled
 from dpverify.auditing.settings import AuditKind
-from dpverify.auditing.statistics.claim_test import judge
+from dpverify.auditing.statistics.claim_test import judge, refuted_part
 from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
@@ -365,13 +365,15 @@ def _judged(
         f"{choice.event}: {counts.hits} of {counts.draws} on the {own}, "
         f"{counts.false_hits} of {counts.false_draws} on the {other}"
     )
-    verdict = "refutes the claim" if refuted else "does not refute the claim"
+    part = refuted_part(judgement, curve, delta)
+    bounded = "ε" if f"δ = {float(delta):g}" in part else f"ε at δ = {float(delta):g}"
+    verb = "refutes" if refuted else "does not refute"
     return Finding(
         audit="black-box",
         verdict="violation" if refuted else "no_violation_found",
         statement=(
-            f"{counted}. That {verdict} of ε = {claimed:.6g} at δ = {float(delta):g}: "
-            f"ε is at least {at_least(lower, '.4f')}, at level {alpha:g}."
+            f"{counted}. That {verb} {part}: {bounded} is at least {at_least(lower, '.4f')}, "
+            f"at level {alpha:g}."
         ),
         level=alpha,
         pair=pair,

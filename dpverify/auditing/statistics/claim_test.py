@@ -31,11 +31,12 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 
-__all__ = ["POINTS", "Judgement", "curve_lines", "curve_points", "floor", "judge"]
+__all__ = ["POINTS", "Judgement", "curve_lines", "curve_points", "floor", "judge", "refuted_part"]
 
 POINTS = 64
 """Points of the claimed curve that are tested, evenly spaced from ε = 0, beside the claimed one."""
@@ -57,6 +58,15 @@ class Judgement:
 
     epsilon_lower: float
     refuted_at: float | None
+
+
+def refuted_part(judged: Judgement, curve: PrivacyCurve, delta: Fraction) -> str:
+    """What of the claim the counts refute, in words: its ε at δ, or a curve somewhere else."""
+    claimed = claimed_epsilon(curve, delta)
+    elsewhere = judged.refuted_at is not None and judged.epsilon_lower <= claimed
+    if elsewhere and not isinstance(curve, ApproxDP):  # which is nothing but that ε and δ
+        return f"the claimed curve near ε = {judged.refuted_at:.4g}"
+    return f"the claim of ε = {claimed:.6g} at δ = {float(delta):g}"
 
 
 def curve_lines(curve: PrivacyCurve, delta: Fraction, *, points: int = POINTS) -> tuple[Line, ...]:

@@ -249,11 +249,24 @@ def test_an_output_that_hardly_ever_comes_refutes_a_pure_claim(share: Fraction) 
     assert not found.exceeds(ApproxDP(epsilon=Fraction("1.0987")), Fraction("1.0987"))
 
 
+@dataclass(frozen=True)
+class Equal:
+    number: int
+
+
 def test_probabilities_are_exact_numbers_and_outputs_equal_themselves() -> None:
     records = [np.array([0.0]), np.array([1.0])]
     assert exhaust(Written(({"a": 0.75, "b": 0.25},) * 2), records).ratio().value == 1
     with pytest.raises(ParameterError, match="probability of 'a'=one must be"):
         exhaust(Written(({"a": "one"},) * 2), records)
-    laws = tuple({(float("nan"),): Fraction(1)} for _ in range(2))
-    with pytest.raises(ParameterError, match="must be equal to itself, and NaN isn't"):
-        exhaust(Written(laws), records)
+    for made in (
+        lambda: (float("nan"),),
+        lambda: (1, (float("nan"),)),
+        lambda: frozenset([float("nan")]),
+        lambda: type("Answer", (), {})(),
+    ):
+        laws = tuple({made(): Fraction(1)} for _ in range(2))
+        with pytest.raises(ParameterError, match="must be equal to another one that is made like"):
+            exhaust(Written(laws), records)
+    equal = tuple({(1, b"a", Fraction(1, 3), Equal(2)): Fraction(1)} for _ in range(2))
+    assert exhaust(Written(equal), records).ratio().value == 1
