@@ -163,6 +163,8 @@ def run(
     possible = [each for each in attacks if target.drawable or each.counts_failures]
     making = _Making(config=config, levels=levels, telling=telling, own=own_pairs)
     found = making.findings(target, possible, kept, progress)
+    if changed := asked.changed():  # and nobody knows which one was tested where
+        return report(findings=(), failed=(changed,), searched=searched)
     return report(
         findings=tuple(finding for attack in possible for finding in found.get(attack.name, ())),
         failed=(*unfit.values(), *remembering, *first["leaks"], *none),

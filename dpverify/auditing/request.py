@@ -181,6 +181,17 @@ class Request:
             f"{config.time_limit:g} s for one release. {fewer}, or raise the limit."
         )
 
+    def changed(self) -> str:
+        """What is said where the claim isn't what it was before the first release."""
+        (before, delta), now = self.claim, claimed_epsilon(self.mechanism.privacy(), self.claim[1])
+        if now == before:
+            return ""
+        return (
+            f"{display_name(self.mechanism)} claimed ε = {before:.6g} at δ = {float(delta):g} "
+            f"before its first release, and claims ε = {now:.6g} after the last. Let `privacy()` "
+            "be the claim of one release, whatever was released before."
+        )
+
     def attacks(self, *, whole: bool) -> list[Attack]:
         """Attacks of the kinds; `whole` says whether all outputs are whole numbers."""
         attacks: list[Attack] = [ATTACKS[kind] for kind in self.kinds]
