@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -251,6 +251,9 @@ def _claim(mechanism: Mechanism) -> PrivacyCurve:
     except BaseException as error:
         raise ParameterError("privacy()", f"it raised {raised(error)}", rule) from error
     require(is_curve(curve), "privacy()", shown(curve), rule)
+    answers = isinstance(curve, Hashable) and hasattr(curve.delta_at(0), "upper")
+    rule = "hashable, and one whose `delta_at` and `epsilon_at` give a dpv.Enclosure"
+    require(answers, "privacy()", shown(curve), rule)
     return curve
 
 

@@ -188,6 +188,18 @@ def test_a_claim_that_is_none_is_refused(claim: Callable[[], Any]) -> None:
         audit(Claimless(), workers=1)
 
 
+def test_a_curve_that_gives_no_enclosures_is_refused() -> None:
+    class Doubles:
+        def delta_at(self, epsilon: Any) -> float:
+            return 0.0
+
+        epsilon_at = delta_at
+
+    doubles: Any = Doubles()
+    with pytest.raises(ParameterError, match=r"^privacy\(\)=.* give a dpv.Enclosure"):
+        audited(laplace, doubles)
+
+
 @pytest.mark.parametrize("step", [1, Fraction(-1, 100)])
 def test_a_claim_of_all_releases_so_far_is_not_that_of_one(step: Fraction) -> None:
     class Odometer:
