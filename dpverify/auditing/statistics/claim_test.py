@@ -60,12 +60,12 @@ class Judgement:
     refuted_at: float | None
 
 
-def refuted_part(judged: Judgement, curve: PrivacyCurve, delta: Fraction) -> str:
+def refuted_part(proven: Judgement, curve: PrivacyCurve, delta: Fraction) -> str:
     """What of the claim the counts refute, in words: its ε at δ, or a curve somewhere else."""
     claimed = claimed_epsilon(curve, delta)
-    elsewhere = judged.refuted_at is not None and judged.epsilon_lower <= claimed
+    elsewhere = proven.refuted_at is not None and proven.epsilon_lower <= claimed
     if elsewhere and not isinstance(curve, ApproxDP):  # which is nothing but that ε and δ
-        return f"the claimed curve near ε = {judged.refuted_at:.4g}"
+        return f"the claimed curve near ε = {proven.refuted_at:.4g}"
     return f"the claim of ε = {claimed:.6g} at δ = {float(delta):g}"
 
 
