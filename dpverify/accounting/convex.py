@@ -24,7 +24,7 @@ from dpverify.enclosure import Enclosure
 
 __all__ = ["Ends", "enclose_least", "least_by_lines"]
 
-_PRECISION = 192
+_PRECISION = 1280  # lines that reach e^700 tell from 0 what is 1e-300
 _CLOSE = 1e-12  # relative width from which on no look is worth its time
 _UNRESOLVED = 3.0  # widths of h where it is least, below which another look tells nothing
 _MOST_LOOKS = 100
@@ -68,10 +68,17 @@ def enclose_least(
             break
         if look % 2:
             x = _beside_vertex(known, x, aim) or x
-        if x in known or math.isinf(x):
+        unknown = [near for near in _doubles_at(x, ends) if near not in known]
+        if not unknown or math.isinf(x):
             break
-        known[x] = at(x)
+        known[unknown[0]] = at(unknown[0])
     return least_by_lines(known, ends)
+
+
+def _doubles_at(x: float, ends: Ends) -> list[float]:
+    """It and its neighbours: a kink lies between two, and h may be far larger at one of them."""
+    near = [x, math.nextafter(x, math.inf), math.nextafter(x, -math.inf)]
+    return near if ends.is_open else [each for each in near if each <= 0]
 
 
 def _beside_vertex(known: Mapping[float, Enclosure], side: float, aim: float) -> float | None:

@@ -34,6 +34,7 @@ _ITERATIONS = 400
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _SMALL = tuple(2.0**exponent for exponent in range(-60, -15, 3))
 _WIDENINGS = tuple(2.0**-exponent for exponent in range(51, 20, -3))
+_LOG_OF_NONE = -750.0  # below that of every double above 0
 _FARTHER = tuple(2.0**-exponent for exponent in range(18, 2, -3))
 
 
@@ -112,7 +113,7 @@ def _end(value: float) -> Enclosure:
 def _excess(value: Enclosure, target: float) -> float:
     """Ln f − ln target, kept finite."""
     middle = value.lower / 2 + value.upper / 2
-    return math.log(max(middle, 1e-320)) - math.log(target)
+    return (math.log(middle) if middle > 0 else _LOG_OF_NONE) - math.log(target)
 
 
 def _search(rising: Callable[[float], float]) -> float:

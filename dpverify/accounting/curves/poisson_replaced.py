@@ -40,6 +40,7 @@ u·δ(−ln u) are, the divergence of u times the first law; neither is steeper 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate, combinations_with_replacement, pairwise
@@ -264,6 +265,9 @@ class PoissonReplaced(PrivacyCurve):
 
     def _least(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), which is no less than where the record is removed."""
+        with suppress(ParameterError):  # the loss is unbounded
+            if epsilon >= self._end().upper:
+                return Enclosure(0.0, 0.0)
         with ctx.workprec(_PRECISION):
             q = to_arb(self.rate)
             steep = q * to_arb(epsilon).exp()  # both D and u·δ have slopes of at most 1
@@ -287,6 +291,8 @@ class PoissonReplaced(PrivacyCurve):
     def _end(self) -> Enclosure:
         """The largest loss: that of g′ = e^{ε₀} on one side and e^{−ε₀} on the other."""
         pure, q = self.curve.epsilon_at(0), to_arb(self.rate)
+        if math.isinf(pure.upper):
+            return pure
         ends = [
             Enclosure.of_ball(((1 - q + q * arb(x).exp()) / (1 - q + q * (-arb(x)).exp())).log())
             for x in (pure.lower, pure.upper)

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from decimal import ROUND_FLOOR
 from fractions import Fraction
 from html import escape
 from typing import Any
@@ -53,7 +54,7 @@ from dpverify.accounting.notions.attacker_rates import trade_off
 from dpverify.accounting.notions.people_figure import people, people_figure, people_sentence
 from dpverify.enclosure import Enclosure, Real, enclose, exact_string, rational, rational_of, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
-from dpverify.guarantee import PrivacyBound
+from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import count
 
 __all__ = ["Risk"]
@@ -90,7 +91,7 @@ class Risk:
     Of 100 people, a guess is right for 50 without the release, and for at most 54.98 with it.
     """
 
-    curve: PrivacyBound
+    curve: PrivacyCurve
     prior: Fraction = field(default=Fraction(1, 2), converter=_to_prior)
 
     @property
@@ -202,9 +203,9 @@ class Risk:
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """The numbers in words, each at most what it says."""
+        """The numbers in words: rounded up, and those without the release down."""
         rows = [
-            ("right guesses without the release", _of_hundred(self.anyway)),
+            ("right guesses without the release", f"{_before(self.anyway)} of 100"),
             ("right guesses with it, at most", _of_hundred(self.success.upper)),
             ("advantage: true less false positive rate, at most", f"{self.advantage:.4g}"),
         ]
@@ -215,7 +216,7 @@ class Risk:
             )
             for rate in _RATES
         ]
-        prior, belief = people(self.prior), people(self.posterior_at(_FAILURE))
+        prior, belief = _before(self.prior), people(self.posterior_at(_FAILURE))
         return [
             *rows,
             (f"belief of {prior} % becomes, but once in a million, at most", f"{belief} %"),
@@ -286,6 +287,11 @@ _STYLE = (
 def _beyond(epsilon: float, share: Fraction) -> Enclosure:
     """ε − ln(1 − share)."""
     return enclose(lambda: arb(epsilon) - to_arb(1 - share).log())
+
+
+def _before(share: Fraction) -> str:
+    """A share without the release in people of a hundred, rounded down."""
+    return people(share, rounding=ROUND_FLOOR)
 
 
 def _of_hundred(share: Fraction | float) -> str:

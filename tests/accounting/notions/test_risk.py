@@ -14,7 +14,6 @@ import pytest
 from matplotlib.figure import Figure
 
 import dpverify as dpv
-from dpverify.accounting.composition.group import GroupBound
 from dpverify.accounting.notions.people_figure import people_figure
 from dpverify.accounting.notions.risk import Risk
 from dpverify.enclosure import Enclosure, Exact, squared
@@ -289,6 +288,18 @@ def test_a_risk_prints_itself() -> None:
     assert axes.get_xlabel() == "false positive rate"
 
 
+@pytest.mark.parametrize("prior", ["1/3", "0.123456", "0.99999", "1e-7"])
+def test_a_row_is_true_of_the_rounded_prior_that_it_names(prior: str) -> None:
+    curve = dpv.Laplace(scale=3)
+    rows = dict(Risk(curve=curve, prior=prior).rows())
+    name = next(name for name in rows if name.startswith("belief of"))
+    shown = Fraction(name.split()[2]) / 100
+    belief = Risk(curve=curve, prior=shown).posterior_at(Fraction(1, 10**6))
+    assert belief <= Fraction(rows[name].split()[0]) / 100
+    without = Fraction(rows["right guesses without the release"].split()[0]) / 100
+    assert without <= Risk(curve=curve, prior=prior).anyway
+
+
 def test_the_picture_of_the_documentation_is_todays() -> None:
     kept = (ROOT / "docs" / "figures" / "risk.svg").read_text(encoding="utf-8")
     assert kept == dpv.Gaussian(sigma=4).risk().to_svg()
@@ -331,13 +342,3 @@ def test_tiny_false_positive_rates_beside_a_large_loss(curve: dpv.PrivacyCurve, 
     """At most e^ε times as many true ones; it was 1, as doubles have no loss's chance next to 1."""
     most = mpmath.exp(mpmath.mpf(curve.epsilon_at(0).upper)) * mpmath.mpf(fpr)
     assert mpmath.mpf(fpr) <= curve.risk().tpr_at(fpr).upper <= most * (1 + 1e-12)
-
-
-def test_groups_have_a_risk_too() -> None:
-    """Of what is a bound alone, and no less than where it is exact."""
-    bound = GroupBound(one=dpv.Gaussian(sigma=2), size=3).risk()
-    exact = dpv.Gaussian(sigma=2).group(3).risk()
-    assert isinstance(dpv.Gaussian(sigma=2).group(3), dpv.Gaussian)
-    assert exact.advantage.upper <= bound.advantage.upper <= 1.5 * exact.advantage.upper
-    assert exact.tpr_at("0.05").upper <= bound.tpr_at("0.05").upper < 1
-    assert exact.posterior_at("1e-4") <= bound.posterior_at("1e-4")
