@@ -6,12 +6,12 @@ import math
 from fractions import Fraction
 
 import pytest
-from flint import arb
+from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting.convex import Ends, enclose_least, least_by_lines
-from dpverify.enclosure import Enclosure
+from dpverify.enclosure import Enclosure, rational_of, to_arb
 from tests.helpers.profiles import examples
 
 LINES = st.lists(
@@ -119,6 +119,35 @@ def test_smooth_functions_are_sharp(share: float) -> None:
     assert found.lower <= truth <= found.upper
     assert found.width < 2e-12
     assert len(looks) <= 40
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_kink_between_two_doubles_hides_no_tiny_value(is_open: bool) -> None:
+    """At the nearest double it is 1e-17 or so, and at the next one, on the flat side, 1e-100."""
+    tiny, slope, place = (
+        Fraction(1, 10**100),
+        Fraction(1, 10**120),
+        Fraction(3 if is_open else Fraction(1, 5)),
+    )
+    steep = (1 - tiny) / place
+
+    def at(x: float) -> Enclosure:
+        with ctx.workprec(800):
+            y = rational_of(arb(x).exp().mid())
+        over = (place - y) * steep if is_open else (y - place)
+        exact = tiny + max(over, Fraction(0)) + slope * y
+        return Enclosure.of_exact(exact)
+
+    ends = Ends(
+        first=Enclosure.of_exact(Fraction(1) if is_open else tiny),
+        fall=-arb(2),
+        rise=to_arb(slope) if is_open else arb(2),
+        is_open=is_open,
+    )
+    found = enclose_least(at, [0.0, -1.0], ends)
+    truth = tiny + (slope * place if is_open else 0)
+    assert found.lower <= truth <= found.upper
+    assert found.width < 1e-11
 
 
 def test_a_slope_that_is_not_one_is_noticed() -> None:

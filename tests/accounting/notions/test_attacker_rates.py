@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import RandomizedResponse
 from dpverify.accounting.notions.attacker_rates import attacker_bound, trade_off
 from dpverify.errors import ParameterError
+from dpverify.guarantee import PrivacyCurve
 from tests.helpers.profiles import examples
 
 RATES = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000))
@@ -59,6 +61,32 @@ def test_the_trade_off_of_one_bit_has_a_kink(keep: Fraction, rate: Fraction) -> 
     exact = min(keep / (1 - keep) * rate, 1 - (1 - rate) * (1 - keep) / keep)
     assert found.lower <= exact <= found.upper
     assert found.width < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("curve", "rate", "truth"),
+    [
+        (
+            ApproxDP.from_odds(4, delta=Fraction(1, 10**40)),
+            Fraction(1, 10**60),
+            Fraction(1, 10**40) + 4 * Fraction(1, 10**60),
+        ),
+        (
+            2 * RandomizedResponse(keep=1 - Fraction(5, 10**78)),
+            Fraction(1, 2),
+            1 - Fraction(25, 10**156) / 2,
+        ),
+        (RandomizedResponse(keep=Fraction(3, 4)), Fraction(1, 10**300), Fraction(3, 10**300)),
+    ],
+    ids=["with a proof", "almost without noise", "rare"],
+)
+def test_rates_far_from_one_another_are_known_as_well(
+    curve: PrivacyCurve, rate: Fraction, truth: Fraction
+) -> None:
+    found = trade_off(curve, rate)
+    assert found.lower <= truth * (1 + Fraction(1, 10**20))
+    assert found.upper >= truth * (1 - Fraction(1, 10**20))
+    assert found.width < 2e-12
 
 
 @settings(max_examples=8)
