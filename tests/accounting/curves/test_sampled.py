@@ -616,3 +616,17 @@ def test_a_delta_that_no_epsilon_takes_away_is_reached_at_the_largest_loss(rate:
         assert found.lower <= due <= found.upper
     assert found.width <= 1e-13
     assert curve.epsilon_at(leak * Fraction(rate) * Fraction(999, 1000)).lower == math.inf
+
+
+def test_a_replaced_record_shows_nothing_beyond_the_largest_loss() -> None:
+    """What a search for a δ that doubles hold as 0 had to know: it ended in an error after 85 s."""
+    scores = dpv.curves.noisy_max(scale=2, monotonic=True)
+    step = scores.poisson_sampled(rate=Fraction(1, 3), replaced=True)
+    largest = step.epsilon_at(0)
+    assert step.delta_at(largest.upper).upper == 0
+    assert step.delta_at(largest.lower * (1 - 1e-9)).lower > 0
+    for delta in (Fraction(1, 10**400), "1e-320", "1e-300"):
+        found = step.epsilon_at(delta)
+        assert (
+            largest.lower * (1 - 1e-12) <= found.lower <= found.upper <= largest.upper * (1 + 1e-12)
+        )
