@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -27,7 +28,8 @@ __all__ = ["Ends", "enclose_least", "least_by_lines"]
 _PRECISION = 1280  # lines that reach e^700 tell from 0 what is 1e-300
 _CLOSE = 1e-12  # relative width from which on no look is worth its time
 _UNRESOLVED = 3.0  # widths of h where it is least, below which another look tells nothing
-_MOST_LOOKS = 100
+_MOST_LOOKS = 128
+_FAR = 8  # looks, of which one is far from all others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +68,28 @@ def enclose_least(
         aim = max(_CLOSE / 2 * lowest.upper, _UNRESOLVED * (lowest.upper - lowest.lower))
         if lowest.upper - float(least.mid()) <= aim:
             break
-        if look % 2:
+        if look % _FAR == _FAR - 1:
+            x = _halfway(known, x, ends)
+        elif look % 2:
             x = _beside_vertex(known, x, aim) or x
         unknown = [near for near in _doubles_at(x, ends) if near not in known]
         if not unknown or math.isinf(x):
             break
         known[unknown[0]] = at(unknown[0])
     return least_by_lines(known, ends)
+
+
+def _halfway(known: Mapping[float, Enclosure], x: float, ends: Ends) -> float:
+    """In the middle of the places around it, which may be of sizes that lines don't tell apart.
+
+    Behind the last place is the one from where on h is no less than its least known value.
+    """
+    places = sorted(known)
+    if ends.is_open:
+        far = min(bound.upper for bound in known.values()) / ends.rise
+        places += [float(far.log().mid())] if far > 0 else []
+    k = bisect_right(places, x)
+    return (places[k - 1] + places[k]) / 2 if 0 < k < len(places) else x
 
 
 def _doubles_at(x: float, ends: Ends) -> list[float]:

@@ -127,7 +127,7 @@ def test_a_kink_between_two_doubles_hides_no_tiny_value(is_open: bool) -> None:
     tiny, slope, place = (
         Fraction(1, 10**100),
         Fraction(1, 10**120),
-        Fraction(3 if is_open else Fraction(1, 5)),
+        Fraction(3 if is_open else 1, 5),
     )
     steep = (1 - tiny) / place
 

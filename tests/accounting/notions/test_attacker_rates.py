@@ -63,6 +63,12 @@ def test_the_trade_off_of_one_bit_has_a_kink(keep: Fraction, rate: Fraction) -> 
     assert found.width < 1e-12
 
 
+def _normal(place: str) -> Fraction:
+    """Φ to thirty digits."""
+    with mpmath.workdps(40):
+        return Fraction(mpmath.nstr(mpmath.ncdf(mpmath.mpf(place)), 30))
+
+
 @pytest.mark.parametrize(
     ("curve", "rate", "truth"),
     [
@@ -77,8 +83,14 @@ def test_the_trade_off_of_one_bit_has_a_kink(keep: Fraction, rate: Fraction) -> 
             1 - Fraction(25, 10**156) / 2,
         ),
         (RandomizedResponse(keep=Fraction(3, 4)), Fraction(1, 10**300), Fraction(3, 10**300)),
+        (
+            ApproxDP(epsilon=Fraction(1, 10**9), delta=Fraction(1, 10**30)),
+            Fraction(1, 10**60),
+            Fraction(1, 10**30) + Fraction(1 + Fraction(1, 10**9), 10**60),
+        ),
+        (Gaussian(sigma=10), _normal("-21"), _normal("-20.9")),
     ],
-    ids=["with a proof", "almost without noise", "rare"],
+    ids=["with a proof", "almost without noise", "rare", "a wide plateau", "in the tail"],
 )
 def test_rates_far_from_one_another_are_known_as_well(
     curve: PrivacyCurve, rate: Fraction, truth: Fraction
