@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -17,9 +18,9 @@ from typing import Any
 from dpverify._axes import axes_or_new
 from dpverify._tables import html_table
 from dpverify.catalogue import mechanism
-from dpverify.errors import DPVerifyError, require
+from dpverify.errors import DPVerifyError, ParameterError, require
 from dpverify.execution.arithmetic import usual_arithmetic
-from dpverify.privacy import Certifiable
+from dpverify.privacy import Certifiable, Errors
 from dpverify.visible import escaped
 
 __all__ = ["Design", "DesignPoint", "design"]
@@ -219,7 +220,7 @@ def design(
         except DPVerifyError as error:
             refused.append((chosen, error))
             continue
-        errors = made.errors_at(at, draws=draws)
+        errors = _errors(made, at, draws)
         points.append(
             DesignPoint(
                 parameters=chosen | dict(errors.notes),
@@ -231,3 +232,12 @@ def design(
     if not points:
         raise refused[0][1]
     return Design(curve=tuple(points), refused=tuple(refused), varied=tuple(varied))
+
+
+def _errors(made: Certifiable, at: Sequence[Any], draws: int) -> Errors:
+    """Those of a mechanism, if doubles hold them."""
+    with suppress(OverflowError):
+        errors = made.errors_at(at, draws=draws)
+        if math.isfinite(errors.variance) and math.isfinite(errors.squared_bias):
+            return errors
+    raise ParameterError("at", at, "such that doubles hold the squares of the errors")

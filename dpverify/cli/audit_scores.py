@@ -161,13 +161,15 @@ def _side(where: str, label: str | None) -> int:
 
 def _number(where: str, value: Any) -> float:
     """A score; infinities are, and what isn't a number isn't."""
+    text = str(value)
+    other = isinstance(value, bool) or "_" in text or not text.isascii()
     try:
-        number = math.nan if isinstance(value, bool) or "_" in str(value) else float(value)
+        number = math.nan if other else float(value)
     except (TypeError, ValueError):
         number = math.nan
     if math.isnan(number):
         raise ConfigurationError(f"{where}: score={value!r} must be a number.")
-    if abs(number) >= INEXACT and str(value).strip().lstrip("+-").isdecimal():
+    if abs(number) >= INEXACT and text.strip().lstrip("+-").isdecimal():
         raise ConfigurationError(f"{where}: score={value!r} must be {HELD}.")
     return number
 

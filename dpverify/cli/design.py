@@ -14,6 +14,7 @@ from dpverify.cli.output import (
     Whole,
     emit_json,
     emit_table,
+    exact_number,
     json_option,
     key_values,
     say,
@@ -98,8 +99,8 @@ def _interests(at: str) -> list[Any]:
     interests: list[Any] = []
     for item in at.split(","):
         try:
-            numbers = tuple(float(part) for part in item.split(":"))
-        except ValueError:
+            numbers = tuple(float(exact_number("--at", part)) for part in item.split(":"))
+        except (ParameterError, OverflowError):
             rule = "numbers with commas between them"
             raise ParameterError("--at", at, rule, "As 1,10,100, or 5:10 for a cut.") from None
         interests.append(numbers if len(numbers) > 1 else numbers[0])

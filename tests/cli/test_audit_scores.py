@@ -115,6 +115,7 @@ WRONG = [
         "row 2: score='9_007_199_254_740_993'",
     ),
     ("a.csv", "label,score\n1,2\n0,abc\n", "a.csv, row 3: score='abc' must be a number"),
+    ("a.csv", "label,score\n1,2\n0,٣\n", "a.csv, row 3: score='٣' must be a number"),
     ("a.csv", "label,score\n1,2\n0\n", "a.csv, row 3: score=None must be a number"),
     ("a.csv", "label,score\n1,2\n0,nan\n", "a.csv, row 3: score='nan' must be a number"),
     ("a.csv", "label,score\n1,2\nmaybe,3\n", "a.csv, row 3: label=maybe must be 1 for"),

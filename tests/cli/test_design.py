@@ -59,6 +59,17 @@ def test_a_picture_and_what_was_refused(tmp_path: Path, capsys: pytest.CaptureFi
     ("arguments", "message"),
     [
         (("--at", "x"), "--at=x must be numbers with commas between them"),
+        (("--at", "1_00"), "--at=1_00 must be numbers with commas between them"),
+        (("--at", "1,٤"), "must be numbers with commas between them"),
+        (("--at", "inf"), "--at=inf must be numbers with commas between them"),
+        (
+            ("--at", "1e400", "-p", "k=4"),
+            "must be such that doubles hold the squares of the errors",
+        ),
+        (
+            ("--at", "1e300", "-p", "k=4"),
+            "must be such that doubles hold the squares of the errors",
+        ),
         (("--at", "4", "--figure", "a.doc"), "--figure a.doc must end in one of .svg"),
         (("--at", "4", "-p", "k=13,14"), "must be at most p=12"),
         (("--at", "4", "-p", "k=4", "-p", "nosie=laplace"), "nosie"),
