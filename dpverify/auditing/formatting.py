@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from dpverify.data.domain import is_sparse
-from dpverify.enclosure import Enclosure
+from dpverify.enclosure import Enclosure, number_string
 from dpverify.visible import shown, worded
 
-__all__ = ["at_least", "at_most", "bound", "jsonable", "named_numbers", "number"]
+__all__ = ["at_least", "at_most", "bound", "exactly", "jsonable", "named_numbers", "number"]
 
 _LISTED = 6  # parts of a number of many that are listed
 _WHOLE = 2.0**53  # below which all digits of whole doubles are theirs
@@ -46,6 +46,12 @@ def at_least(value: float, spec: str = ".6g") -> str:
 def at_most(value: float, spec: str = ".6g") -> str:
     """An upper bound in few digits, rounded up."""
     return _short(format(Enclosure(value, value), spec), spec)
+
+
+def exactly(value: float | Fraction) -> str:
+    """Where a bound holds, with all its digits: a δ rounded up would have another bound."""
+    short = f"{float(value):g}"
+    return short if float(short) == float(value) else number_string(Fraction(value))
 
 
 def _short(text: str, spec: str) -> str:

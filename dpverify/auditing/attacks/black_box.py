@@ -50,7 +50,7 @@ from dpverify.auditing.attacks._scores import Score, learned
 from dpverify.auditing.attacks.base import HELD, Attack, Target, counted
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding, undrawn
-from dpverify.auditing.formatting import at_least
+from dpverify.auditing.formatting import at_least, exactly
 from dpverify.auditing.outputs.arrays import Drawn, raised_in
 from dpverify.auditing.outputs.features import Features, Matrix, features
 from dpverify.auditing.outputs.samples import CHUNK, Sampled, sampled
@@ -367,7 +367,7 @@ def _judged(
         audit="black-box",
         verdict="violation" if refuted else "no_violation_found",
         statement=(
-            f"{counted}. That {verdict} of ε = {claimed:.6g} at δ = {float(delta):g}: "
+            f"{counted}. That {verdict} of ε = {claimed:.6g} at δ = {exactly(delta)}: "
             f"ε is at least {at_least(lower, '.4f')}, at level {alpha:g}."
         ),
         level=alpha,

@@ -42,7 +42,7 @@ from dpverify._axes import axes_or_new
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.attacks.trade_off import Band, band
-from dpverify.auditing.formatting import at_least, at_most, jsonable
+from dpverify.auditing.formatting import at_least, at_most, exactly, jsonable
 from dpverify.auditing.statistics.claim_test import curve_lines
 from dpverify.auditing.statistics.gaussian_model import GaussianFit, gaussian_fit
 from dpverify.auditing.statistics.score_bounds import (
@@ -136,7 +136,7 @@ class ScoreAudit:
 
     @property
     def _head(self) -> str:
-        bound = f"epsilon is at least {at_least(self.epsilon_lower)} at delta {float(self.delta):g}"
+        bound = f"epsilon is at least {at_least(self.epsilon_lower)} at delta {exactly(self.delta)}"
         return f"{bound}, at level {self.alpha:g}"
 
     def _details(self) -> list[str]:

@@ -41,7 +41,7 @@ from dpverify.auditing.attacks.base import Attack, Target, counted
 from dpverify.auditing.attacks.black_box import chosen
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BandEvidence, Finding, undrawn
-from dpverify.auditing.formatting import at_least
+from dpverify.auditing.formatting import at_least, exactly
 from dpverify.auditing.outputs.arrays import require_numbers
 from dpverify.auditing.outputs.foreign import display_name
 from dpverify.auditing.settings import AuditKind
@@ -247,7 +247,8 @@ def _finding(
         verdict="no_violation_found" if refuted is None else "violation",
         statement=(
             f"{draws} draws a side {said} the claimed curve{where}: ε is at least "
-            f"{at_least(lower, '.4f')} at δ = {float(delta):g}, at level {alpha:g}.{plan}{model}"
+            f"{at_least(lower, '.4f')} at δ = {exactly(delta)}, "
+            f"at level {alpha:g}.{plan}{model}"
         ),
         level=alpha,
         pair=pair,

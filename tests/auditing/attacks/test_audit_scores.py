@@ -58,6 +58,14 @@ def test_a_model_is_labelled_and_guarded() -> None:
     assert "a Gaussian model doesn't fit" in str(audit)
 
 
+@pytest.mark.parametrize("delta", ["1/123457", "2/3", "0.123456789", "1e-6", "1/4"])
+def test_the_bound_is_printed_at_no_larger_delta(delta: str) -> None:
+    """Where epsilon is at least less: of 1/123457 it was printed at 8.09999e-06."""
+    head = str(dpv.audit_scores([*range(30, 60)], [*range(30)], delta=delta)).splitlines()[0]
+    printed = head.partition(" at delta ")[2].partition(",")[0]
+    assert Fraction(printed) == Fraction(delta)
+
+
 def test_what_it_prints() -> None:
     rng = np.random.default_rng(6)
     audit = dpv.audit_scores(rng.normal(3, 1, 300), rng.normal(0, 1, 300), delta="1e-5")
