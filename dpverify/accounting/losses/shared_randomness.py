@@ -109,8 +109,11 @@ class PositionLoss(TransformedLoss):
             factor, off = loss.characteristic(c, y)
             value *= factor**count
             error += count * (off + ROUND_OFF)
-        # Factors of modulus at most 1 + off: the product's error is at most exp(Σ off) − 1.
-        return (1 - weight) + weight * value, weight * np.expm1(error) + ROUND_OFF
+        # Factors of modulus at most 1 + off: the product's error is at most exp(Σ off) − 1; and the
+        # truth is of modulus 1 at most.
+        wrong = np.expm1(np.minimum(error, 1.0))
+        wrong[error > 1] = np.abs(value[error > 1]) + 1
+        return (1 - weight) + weight * value, weight * wrong + ROUND_OFF
 
     def envelope(self, c: float, y: float) -> float:
         """The mass that loses nothing stays."""

@@ -468,3 +468,13 @@ def test_tails_of_discrete_gaussian_noise_have_no_end(sigma: int, place: Fractio
         exact, near = (0, 1e-300) if place > 0 else (1, 1e-12)
         assert abs(own - exact) < near
         assert abs(other - exact) < near
+
+
+def test_heights_that_tell_nothing_have_a_bound_too() -> None:
+    """Of a shared draw: what an angle of 1e25 errs by is more than exponentials of doubles hold."""
+    loss = PositionLoss(differ=F(1, 3), losses=((ResponseLoss(step=F(1, 2), share=F(1)), 3),))
+    with np.errstate(over="raise"):
+        values, errors = loss.characteristic(1.0, np.array([1.0, 1e25]))
+    exact = complex(loss.transform([acb(1, 1)])[0] / loss.transform([acb(1)])[0])
+    assert abs(values[0] - exact) <= errors[0] < 1e-10
+    assert 0.5 <= errors[1] <= 3
