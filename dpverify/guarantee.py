@@ -120,6 +120,23 @@ class PrivacyBound(ABC):
         with usual_errors():
             return self._epsilon(exact)
 
+    def risk(self, *, prior: Real = Fraction(1, 2)) -> Risk:
+        """What it means to a person in the data: how well anybody can guess; see `Risk`.
+
+        Parameters
+        ----------
+        prior : probability, before the release, of what is to be guessed
+
+        Examples
+        --------
+        >>> import dpverify as dpv
+        >>> round(dpv.Gaussian(sigma=4).risk().success.upper, 4)
+        0.5497
+        """
+        from dpverify.accounting.notions.risk import Risk  # which imports this
+
+        return Risk(curve=self, prior=prior)
+
     @abstractmethod
     def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε)."""
@@ -324,23 +341,6 @@ class PrivacyCurve(PrivacyBound):
         from dpverify.accounting.curves.shuffled import Shuffled  # which imports this
 
         return Shuffled(answer=self, users=users)
-
-    def risk(self, *, prior: Real = Fraction(1, 2)) -> Risk:
-        """What it means to a person in the data: how well anybody can guess; see `Risk`.
-
-        Parameters
-        ----------
-        prior : probability, before the release, of what is to be guessed
-
-        Examples
-        --------
-        >>> import dpverify as dpv
-        >>> round(dpv.Gaussian(sigma=4).risk().success.upper, 4)
-        0.5497
-        """
-        from dpverify.accounting.notions.risk import Risk  # which imports this
-
-        return Risk(curve=self, prior=prior)
 
     def group(self, size: int) -> PrivacyBound:
         """What it guarantees to groups: neighbours that are up to `size` changes apart.

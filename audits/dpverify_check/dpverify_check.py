@@ -4636,7 +4636,8 @@ def _estimator(one: Estimator, probe: Any, sample: Any, level: float) -> dict[st
     """
     truth, mean, variance = one.moments(*probe)
     verdicts, draws = ["inconclusive"] * 2, sample["draws"]
-    if not sample["undefined"] and draws >= 2 and variance > 0:
+    told = draws >= 2 and float(sample["variance"]) > 0 and not sample["undefined"]
+    if told and variance > 0:
         z, ratio = -NormalDist().inv_cdf(level / 2), float(sample["variance"]) / variance
         apart = (float(sample["mean"]) - mean) / math.sqrt(variance)
         wide = z * ratio * math.sqrt(max(float(sample["kurtosis"]) - 1, 0.0) / draws)

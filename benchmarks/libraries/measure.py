@@ -72,7 +72,7 @@ def _told(report: Report) -> str:
 
 def _reach(report: Report) -> Any:
     """The smallest ε that the attack on outputs finds 99 times in 100, where it says that."""
-    reaches = [f.power.get("smallest epsilon found") for f in report.findings]
+    reaches = [f.power.get("smallest_epsilon_found") for f in report.findings]
     return jsonable(min((reach for reach in reaches if reach is not None), default=None))
 
 

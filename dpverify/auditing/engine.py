@@ -74,6 +74,10 @@ __all__ = ["run"]
 
 _SLOW = 3e-4  # seconds of a release, from which on an audit with a search is brief
 _LISTED = 3  # declarations that are named
+_NONE = (
+    "{} was not audited at all: its outputs are not all whole numbers, the precision of others is "
+    "left out, and so is every other kind of audit."
+)
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
 
@@ -111,7 +115,7 @@ def run(
         alpha=config.alpha,
     )
     copied = copier(mechanism)
-    seconds_each = kept("pace", lambda: pace(mechanism, pairs, space, config))
+    seconds_each = kept("pace", lambda: pace(mechanism, pairs, space, config), done=bool)
     if config.brief is None and space is not None and seconds_each >= _SLOW:
         asked = replace(asked, config=evolve(config, brief=True))
         config = asked.config
@@ -140,12 +144,17 @@ def run(
         spare = frozenset(outcome.get("spare", ()))  # of a journal that was begun before, none
     names_none = f"given, as {display_name(mechanism)} names none"
     require(bool(pairs), "pairs", "missing", names_none)
-    first = kept("trials", lambda: first_releases(mechanism, pairs, copied, config))
+    first = kept(
+        "trials",
+        lambda: first_releases(mechanism, pairs, copied, config),
+        done=lambda first: not first["unfit"],
+    )
     unfit, remembering = first["unfit"], first["remembers"]
     target = Target(mechanism, pairs, frozenset(unfit), space, spare)
     own_pairs = (selection.pairs is None and space is None) or names_own(target)
     told = not (remembering or first.get("silent"))
     attacks = asked.attacks(whole=first["whole"]) if told else []
+    none = [_NONE.format(display_name(mechanism))] if told and not attacks else []
     weights = {str(attack.name): attack.weight for attack in attacks}
     levels = shares(config.alpha, weights) if any(weights.values()) else weights
 
@@ -154,9 +163,11 @@ def run(
     possible = [each for each in attacks if target.drawable or each.counts_failures]
     making = _Making(config=config, levels=levels, telling=telling, own=own_pairs)
     found = making.findings(target, possible, kept, progress)
+    if changed := asked.changed():  # and nobody knows which one was tested where
+        return report(findings=(), failed=(changed,), searched=searched)
     return report(
         findings=tuple(finding for attack in possible for finding in found.get(attack.name, ())),
-        failed=(*unfit.values(), *remembering, *first["leaks"]),
+        failed=(*unfit.values(), *remembering, *first["leaks"], *none),
         notes=(*first["notes"], *_unchecked(mechanism, first.get("declared", ()), attacks)),
         searched=searched,
     )

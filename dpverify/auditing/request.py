@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -138,6 +138,7 @@ class Request:
             "kinds": ", ".join(self.kinds) + (" of whole numbers" if self.only_whole else ""),
             "pairs": fingerprint(known),
             "search": str(self.space is not None),
+            "brief": str(self.config.brief),
         }
 
     @property
@@ -178,6 +179,17 @@ class Request:
             f"{name} takes so long that its audit would take about {duration(seconds)}, and "
             f"{duration(config.longest)} are allowed, 1,000 times the time limit of "
             f"{config.time_limit:g} s for one release. {fewer}, or raise the limit."
+        )
+
+    def changed(self) -> str:
+        """What is said where the claim isn't what it was before the first release."""
+        (before, delta), now = self.claim, claimed_epsilon(self.mechanism.privacy(), self.claim[1])
+        if now == before:
+            return ""
+        return (
+            f"{display_name(self.mechanism)} claimed ε = {before:.6g} at δ = {float(delta):g} "
+            f"before its first release, and claims ε = {now:.6g} after the last. Let `privacy()` "
+            "be the claim of one release, whatever was released before."
         )
 
     def attacks(self, *, whole: bool) -> list[Attack]:
@@ -239,6 +251,9 @@ def _claim(mechanism: Mechanism) -> PrivacyCurve:
     except BaseException as error:
         raise ParameterError("privacy()", f"it raised {raised(error)}", rule) from error
     require(is_curve(curve), "privacy()", shown(curve), rule)
+    answers = isinstance(curve, Hashable) and hasattr(curve.delta_at(0), "upper")
+    rule = "hashable, and one whose `delta_at` and `epsilon_at` give a dpv.Enclosure"
+    require(answers, "privacy()", shown(curve), rule)
     return curve
 
 

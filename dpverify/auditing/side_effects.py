@@ -49,7 +49,7 @@ from dpverify.auditing.targets.estimators import Fitted
 from dpverify.auditing.targets.functions import Adapted
 from dpverify.auditing.targets.primitives import Declaration, taped
 from dpverify.data.adjacency import Permutation
-from dpverify.data.rows import copied
+from dpverify.data.rows import copied, pickled
 from dpverify.data.table import Row, Table
 from dpverify.errors import PASSING
 from dpverify.privacy import Mechanism, Pair
@@ -283,11 +283,11 @@ def _changes(mechanism: Any, pair: Pair, config: AuditConfig) -> bool:
 
     def spied(function: Callable[..., Any]) -> Callable[..., Any]:
         def called(data: Any, *more: Any, **named: Any) -> Any:
-            before = _content(data)
+            before = _written(data)
             try:
                 return function(data, *more, **named)
             finally:
-                seen.append(_content(data) != before)
+                seen.append(_written(data) != before)
 
         return called
 
@@ -298,6 +298,14 @@ def _changes(mechanism: Any, pair: Pair, config: AuditConfig) -> bool:
     with _watching():
         foreign_code(partial(_tried, release), mechanism, pair, 0, (), config.time_limit)
     return any(seen)
+
+
+def _written(data: Any) -> Any:
+    """What pickle writes, as a path keeps its hash; or where it can't, what can be read."""
+    try:
+        return pickled(data)
+    except Exception:  # whatever an object says to it
+        return _content(data)
 
 
 def _content(data: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import math
 import pickle
 from collections import Counter
@@ -18,7 +19,7 @@ from dpverify.data.domain import dense, is_sparse
 from dpverify.errors import ParameterError, require
 from dpverify.visible import raised, shown
 
-__all__ = ["copied", "copies", "edits", "is_labelled", "row_key", "rows_of", "slots"]
+__all__ = ["copied", "copies", "edits", "is_labelled", "pickled", "row_key", "rows_of", "slots"]
 
 
 def rows_of(data: Any) -> list[Any]:
@@ -122,10 +123,32 @@ def _key(value: Any) -> Hashable:
         case dict() | Mapping():
             return frozenset((_key(name), _key(each)) for name, each in value.items())
     try:
-        return (type(value).__qualname__, pickle.dumps(value))
+        return (type(value).__qualname__, pickled(value))
     except Exception as error:  # whatever an object says to it
         rule = f"of values that can be told apart: {raised(error)}"
         raise ParameterError("row", shown(value), rule) from None
+
+
+def pickled(value: Any, pickler: type[pickle.Pickler] = pickle.Pickler) -> bytes:
+    """The same for equal values, whichever of their parts are one object; unless one holds itself.
+
+    Raises
+    ------
+    Exception
+        Whatever an object says to being pickled.
+    """
+    for fast in (True, False):  # which is without a memo of what was seen
+        made = io.BytesIO()
+        writer = pickler(made)
+        writer.fast = fast
+        try:
+            writer.dump(value)
+        except Exception:
+            if not fast:
+                raise
+        else:
+            break
+    return made.getvalue()
 
 
 def _row_key(row: dict[Any, Any]) -> Hashable:

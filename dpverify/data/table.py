@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -18,7 +19,7 @@ import numpy as np
 from attrs import field, frozen
 
 from dpverify.data.columns import Column, is_unicode
-from dpverify.data.rows import rows_of
+from dpverify.data.rows import copied, rows_of
 from dpverify.errors import PASSING, DrawError, RecordsError, did_you_mean, extra, require
 from dpverify.numbers import whole
 from dpverify.visible import raised, shown
@@ -160,10 +161,10 @@ class Table:
                 return lambda: [dict(row) for row in rows]
             case "csv":
                 return lambda: _csv(self, rows)
-            case "polars" | "pyarrow":  # which can't be changed
+            case "pyarrow":  # which can't be changed
                 return cache(partial(_FRAMES[make], self, rows))
         frame = cache(partial(_FRAMES[make], self, rows))
-        return lambda: frame().copy()
+        return lambda: copied(frame())
 
 
 def _by_function(make: Callable[[list[Row]], Any], rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -223,8 +224,17 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="dpverify-")
 
 
+_NUMBERS = count()
+_LAST: list[Path] = []
+
+
 def _csv(table: Table, rows: Sequence[Mapping[str, Any]]) -> Path:
-    path = Path(_folder().name, f"{os.getpid()}.csv")
+    # Of another name each time: by one of its own a data set would be told, and of one for all a
+    # function that keeps what it loads would get the first data set again and again.
+    path = Path(_folder().name, f"{os.getpid()}-{next(_NUMBERS)}.csv")
+    while _LAST:
+        _LAST.pop().unlink(missing_ok=True)
+    _LAST.append(path)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(table.columns))
         writer.writeheader()

@@ -199,9 +199,10 @@ def judge(
     """Verdicts on the formulas for the mean and for the variance, each at the given level.
 
     A formula is refuted where it lies outside the two-sided confidence interval, confirmed where
-    the whole interval lies within the margin around it.
+    the whole interval lies within the margin around it. Draws that are all equal decide neither.
     """
-    if moments.undefined or moments.draws < 2 or not variance > 0:
+    told = moments.draws >= 2 and moments.variance > 0 and not moments.undefined
+    if not told or not variance > 0:
         return "inconclusive", "inconclusive"
     z = float(-scipy.special.ndtri(level / 2))
     deviation = (moments.mean - expectation) / math.sqrt(variance)
@@ -354,12 +355,16 @@ def interval_of_mean(values: NDArray[np.float64], level: float) -> tuple[float, 
     ----------
     values : of shape (n,), n ≥ 2, finite
     level : probability, up to O(1/n), that the interval misses the mean; half on each side
+
+    Returns
+    -------
+    Its ends; infinite where all values are equal, which tells nothing of rare ones.
     """
     root = math.sqrt(values.size)
     mean = math.fsum(values.tolist()) / values.size
     spread = float(values.std(ddof=1))
-    if not spread > 0:
-        return mean, mean
+    if not spread > 0:  # what is rare and wasn't seen may be any size
+        return -math.inf, math.inf
     skew = float((((values - mean) / spread) ** 3).mean()) / root
     z = float(-scipy.special.ndtri(level / 2))
 

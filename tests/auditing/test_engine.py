@@ -188,6 +188,37 @@ def test_a_claim_that_is_none_is_refused(claim: Callable[[], Any]) -> None:
         audit(Claimless(), workers=1)
 
 
+def test_a_curve_that_gives_no_enclosures_is_refused() -> None:
+    class Doubles:
+        def delta_at(self, epsilon: Any) -> float:
+            return 0.0
+
+        epsilon_at = delta_at
+
+    doubles: Any = Doubles()
+    with pytest.raises(ParameterError, match=r"^privacy\(\)=.* give a dpv.Enclosure"):
+        audited(laplace, doubles)
+
+
+@pytest.mark.parametrize("step", [1, Fraction(-1, 100)])
+def test_a_claim_of_all_releases_so_far_is_not_that_of_one(step: Fraction) -> None:
+    class Odometer:
+        adjacency = dpv.AddRemove()
+        released = 0
+
+        def privacy(self) -> dpv.PrivacyCurve:
+            return dpv.ApproxDP(epsilon=max(1 + step * self.released, Fraction(1, 10)))
+
+        def release(self, records: Any, *, rng: Any) -> float:
+            self.released += 1
+            return len(records) + float(np.random.default_rng(int(rng.words(1)[0])).laplace())
+
+    pair = dpv.Pair(name="one", record=[1], neighbour=[])
+    found = dpv.audit(Odometer(), pairs=[pair], draws=100, kinds=["black-box"], workers=1)
+    assert (found.verdict, found.findings) == ("inconclusive", ())
+    assert "Odometer claimed ε = 1 at δ = 0 before its first release" in found.failed[0]
+
+
 def test_levels_of_all_kinds_add_up_to_at_most_alpha() -> None:
     report = audited(laplace, ApproxDP(epsilon=Fraction(1)), alpha=0.05, draws=60)
     kinds = [finding.audit for finding in report.findings]

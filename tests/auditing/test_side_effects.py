@@ -136,6 +136,22 @@ def test_nothing_is_noted_of_what_does_nothing_else() -> None:
     assert watched(quiet) == SideEffects(())
 
 
+def test_who_asks_for_the_hash_of_a_path_changes_nothing() -> None:
+    def hashed(path: Path, rng: Any) -> float:
+        return float(hash(path) * 0 + rng.laplace())
+
+    class Anything:
+        unit = "anything"
+
+        def relates(self, data: Any, neighbour: Any) -> bool:
+            return True
+
+    pair = dpv.Pair(name="a", record=Path("a"), neighbour=Path("b"))
+    claim = dpv.ApproxDP(epsilon=1)
+    mechanism = adapt(hashed, of="dataset", adjacency=Anything(), claim=claim)
+    assert side_effects(mechanism, pair, AuditConfig(workers=1)) == SideEffects(())
+
+
 class KeepsRows:
     """An estimator that is published with the rows that it learned from."""
 

@@ -141,11 +141,20 @@ def test_who_leaves_precision_out_by_name_has_it_left_out(audited: Audited) -> N
     assert ran(audited(parity, kinds=["sequential"])) == {"sequential"}
 
 
+def test_where_no_kind_is_left_it_is_said_that_nothing_was_audited() -> None:
+    everything = [*OTHERS, "sequential", "precision-of-doubles"]
+    report = audit_of(fractions, draws=20, without=everything)
+    assert (report.verdict, report.findings) == ("inconclusive", ())
+    assert "fractions was not audited at all" in report.failed[0]
+    assert audit_of(count, draws=20, without=everything).verdict != "violation"
+
+
 @pytest.mark.parametrize("function", day_and_night(count, fractions))
 def test_the_levels_add_up_whatever_runs(function: Function) -> None:
     report = audit_of(function, draws=100)
     total = sum(finding.level for finding in report.findings)
-    assert 0.99 * report.alpha < total <= report.alpha
+    # Of determinism's 1/40, what belongs to processes is left, as one worker compares none.
+    assert 0.98 * report.alpha < total <= report.alpha
 
 
 @pytest.mark.nightly

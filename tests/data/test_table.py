@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import functools
 import math
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -169,11 +171,29 @@ def test_each_form_holds_the_same_rows(tmp_path: Any) -> None:
     assert table(make=len).made([ANN, BOB]) == 2
 
 
-def test_a_form_can_be_changed_without_changing_the_next() -> None:
-    frame = table(make="pandas")
-    made = frame.made([ANN])
-    made["age"] += 1
-    assert frame.made([ANN]).age.tolist() == [41]
+def aged(frame: Any) -> None:
+    frame["age"] += 1
+
+
+def aged_in_place(frame: Any) -> None:
+    frame[0, "age"] = 42
+    frame.extend(frame)
+    frame.drop_in_place("note")
+
+
+@pytest.mark.parametrize(("make", "change"), [("pandas", aged), ("polars", aged_in_place)])
+def test_a_form_can_be_changed_without_changing_the_next(make: Any, change: Any) -> None:
+    maker = table(make=make).maker([ANN])
+    change(maker())
+    assert maker().equals(table(make=make).made([ANN]))
+
+
+def test_a_function_that_keeps_what_it_loads_by_its_path_gets_each_data_set() -> None:
+    load = functools.cache(Path.read_text)
+    makers = [table(make="csv").maker(rows) for rows in ([ANN], [BOB])]
+    paths, texts = zip(*((path := maker(), load(path)) for maker in makers * 2), strict=True)
+    assert [texts.index(text) for text in texts] == [0, 1, 0, 1]
+    assert [path.exists() for path in paths] == [False, False, False, True]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, lambda rows, columns: pa.table(rows, columns)])

@@ -35,7 +35,7 @@ from flint import arb, ctx
 from dpverify.accounting.convex import Ends, enclose_least
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import ParameterError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyBound, PrivacyCurve
 
 __all__ = ["AttackerBound", "attacker_bound", "trade_off"]
 
@@ -91,7 +91,7 @@ def attacker_bound(curve: PrivacyCurve, false_positive_rate: Real) -> AttackerBo
     return min(bounds, key=lambda bound: bound.true_positive_rate.upper)
 
 
-def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
+def trade_off(curve: PrivacyBound, false_positive_rate: Real) -> Enclosure:
     """Enclose the largest true positive rate that the curve allows at a false positive rate.
 
     Parameters
@@ -126,7 +126,7 @@ def _to_rate(value: Real) -> Fraction:
     return rate
 
 
-def _at(curve: PrivacyCurve, rate: Fraction, threshold: Fraction) -> Enclosure:
+def _at(curve: PrivacyBound, rate: Fraction, threshold: Fraction) -> Enclosure:
     """The bound h at one threshold: it rises with δ, so δ's ends give its own."""
 
     def bound(delta: float) -> arb:
@@ -144,7 +144,7 @@ def _at_most_one(bound: Enclosure) -> Enclosure:
     return Enclosure(min(bound.lower, 1.0), min(bound.upper, 1.0))
 
 
-def _largest(curve: PrivacyCurve) -> tuple[float, ...]:
+def _largest(curve: PrivacyBound) -> tuple[float, ...]:
     """The largest loss, if it is finite, whose chance doubles may not tell from 0."""
     try:
         largest = curve.epsilon_at(0).upper

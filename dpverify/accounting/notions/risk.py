@@ -54,7 +54,7 @@ from dpverify.accounting.notions.attacker_rates import trade_off
 from dpverify.accounting.notions.people_figure import people, people_figure, people_sentence
 from dpverify.enclosure import Enclosure, Real, enclose, exact_string, rational, rational_of, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyBound
 from dpverify.numbers import count
 
 __all__ = ["Risk"]
@@ -91,7 +91,7 @@ class Risk:
     Of 100 people, a guess is right for 50 without the release, and for at most 54.98 with it.
     """
 
-    curve: PrivacyCurve
+    curve: PrivacyBound
     prior: Fraction = field(default=Fraction(1, 2), converter=_to_prior)
 
     @property

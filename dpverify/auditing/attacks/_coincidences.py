@@ -285,7 +285,7 @@ def _judged(
         statement=(
             f"{mechanism}, {name}: {hits} of {draws} outputs of the record "
             f"equal another one of it, and {false_hits} of {false_draws} of the neighbour do"
-            + (": there is no fresh noise" if refuted else "")
+            + (": the noise isn't fresh, or too little" if refuted else "")
         ),
         level=level,
         pair=pair,

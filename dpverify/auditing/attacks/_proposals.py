@@ -27,12 +27,12 @@ from dpverify.auditing.finding import Finding, NoiseEventEvidence, NoiseEvidence
 from dpverify.auditing.outputs.foreign import display_name, foreign_code
 from dpverify.auditing.outputs.samples import CHUNK, by_chunks, releaser, sample_pair
 from dpverify.auditing.settings import AuditKind
-from dpverify.auditing.statistics.claim_test import curve_lines, judge
+from dpverify.auditing.statistics.claim_test import curve_lines, judge, refuted_part
 from dpverify.auditing.statistics.power import unlucky
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.data.domain import is_sparse
 from dpverify.errors import PASSING, DrawError
-from dpverify.guarantee import PrivacyCurve, claimed_epsilon
+from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
@@ -198,8 +198,8 @@ def confirm(
         statement=(
             f"{display_name(mechanism)}, at the pair “{pair.name}”: {proposal.reason}. On fresh "
             f"draws, {event}: {counts.hits} of {counts.draws} on the {own}, {counts.false_hits} of "
-            f"{counts.draws} on the {other}, which {said} ε = "
-            f"{claimed_epsilon(curve, delta):.6g} at δ = {float(delta):g}.{few}"
+            f"{counts.draws} on the {other}, which {said} "
+            f"{refuted_part(judged, curve, delta)}.{few}"
         ),
         level=config.alpha,
         pair=pair,

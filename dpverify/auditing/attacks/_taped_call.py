@@ -246,15 +246,20 @@ def _canonical(value: Any) -> Any:
         return ["set", *sorted(map(digest, value))]
     if isinstance(value, Mapping):
         return ["mapping", *sorted(digest([name, each]) for name, each in value.items())]
+    if hasattr(value, "to_frame"):  # of one column
+        value = value.to_frame()
+    if hasattr(value, "column_names") and hasattr(value, "to_pydict"):  # pyarrow
+        columns = value.to_pydict().values()
+        return ["table", _canonical([value.column_names, value.schema.types, *columns])]
     if hasattr(value, "columns") and hasattr(value, "dtypes"):
-        table = [list(value.columns), list(map(str, value.dtypes))]
+        table = [list(value.columns), list(value.dtypes)]
         # Row by row, as an array of all would be of doubles.
         rows = value.itertuples(name=None) if hasattr(value, "itertuples") else value.rows()
         return ["table", _canonical(table), _canonical([*rows])]
     if isinstance(value, list | tuple | range | ValuesView):
         return [_canonical(each) for each in value]
     if hasattr(value, "__array__"):
-        array = np.asarray(value)
+        array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
         return ["array", list(array.shape), _canonical(array.ravel().tolist())]
     return value
 

@@ -55,7 +55,7 @@ from dpverify.auditing.outputs.arrays import Drawn, raised_in
 from dpverify.auditing.outputs.features import Features, Matrix, features
 from dpverify.auditing.outputs.samples import CHUNK, Sampled, sampled
 from dpverify.auditing.settings import AuditKind
-from dpverify.auditing.statistics.claim_test import judge
+from dpverify.auditing.statistics.claim_test import judge, refuted_part
 from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
@@ -80,6 +80,7 @@ _SURE = 8.0  # standard errors beyond which a pair needs to show no more
 _SLIGHT = 0.1  # nats by which a simple pair may be less telling
 _STEP = 1.2  # between the ranks of thresholds at each end
 _DETECTION = 0.99
+_LEAST, _TRIED = 1e-3, 500  # nats above the claim, and how many, up to what so many draws can show
 _KINDS = tuple(product((True, False), (False, True)))
 """Kinds of event: whether the score is above the threshold, whether the neighbour's it is."""
 
@@ -95,6 +96,7 @@ class Choice:
     threshold, above : the event is {score ≥ threshold} if `above`, else {score ≤ threshold}
     swapped : whether the neighbour is the event's own side, on which it is more likely
     p, q : its probabilities on its own side and on the other, estimated
+    error : standard error of the ln((p − δ)/q) that they give, with caution
     bound : lower bound on ε that the draws that chose it promise, a cautious one; −∞ for none
     excess : over the claim, in standard errors of the draws that chose it; −∞ for none
     rare : whether it was chosen as a rare event
@@ -109,6 +111,7 @@ class Choice:
     swapped: bool
     p: float
     q: float
+    error: float
     bound: float
     excess: float
     rare: bool = False
@@ -179,9 +182,9 @@ def choose(
         events = _Events.of(columns, score, own[start:], other[start:], delta, lines)
         tried.append(events.largest())
         rare.append(events.rarest())
-    error, best = max(tried, key=lambda item: item[1].bound)
+    best = max(tried, key=lambda choice: choice.bound)
     # The simple ones come first.
-    simple = next(choice for _, choice in tried if choice.bound >= best.bound - error / 2)
+    simple = next(choice for choice in tried if choice.bound >= best.bound - best.error / 2)
     clear = max(rare, key=lambda choice: choice.excess)
     rarest = clear.excess >= max(simple.excess, _CLEAR)
     usual = replace(simple, like=record[:1])
@@ -362,13 +365,16 @@ def _judged(
         f"{choice.event}: {counts.hits} of {counts.draws} on the {own}, "
         f"{counts.false_hits} of {counts.false_draws} on the {other}"
     )
-    verdict = "refutes the claim" if refuted else "does not refute the claim"
+    part = refuted_part(judgement, curve, delta)
+    place = f"δ = {exactly(delta)}"
+    bounded = "ε" if place in part else f"ε at {place}"
+    verb = "refutes" if refuted else "does not refute"
     return Finding(
         audit="black-box",
         verdict="violation" if refuted else "no_violation_found",
         statement=(
-            f"{counted}. That {verdict} of ε = {claimed:.6g} at δ = {exactly(delta)}: "
-            f"ε is at least {at_least(lower, '.4f')}, at level {alpha:g}."
+            f"{counted}. That {verb} {part}: {bounded} is at least {at_least(lower, '.4f')}, "
+            f"at level {alpha:g}."
         ),
         level=alpha,
         pair=pair,
@@ -391,30 +397,37 @@ def _power(
 ) -> dict[str, float]:
     """What the chosen event promised before it was counted: planning, by the delta method.
 
-    `expected_bound` is reached with probability 0.99 if the training estimates are right;
+    `expected_bound` is reached with probability 0.99, by the errors of training and of counting;
     `smallest_epsilon_found` is the least true ε that would have been told from the claimed one with
-    that probability, had the event's probability on the other side been as estimated.
+    that probability, on the event p = e^ε q + δ: whether a larger ε comes with a larger p, or with
+    a smaller q, as of less noise in a tail. Of these it is the larger number.
     """
-    z = float(-scipy.special.ndtri(alpha)) - float(scipy.special.ndtri(1 - _DETECTION))
-    q = max(choice.q, 1 / draws)
+    of_level, of_luck = (float(-scipy.special.ndtri(x)) for x in (alpha, 1 - _DETECTION))
 
-    def error(p: float) -> float:
+    def error(p: float, q: float) -> float:
         excess = max(p - delta, 1 / draws)
         return math.sqrt(p * (1 - p) / (draws * excess**2) + (1 - q) / (draws * q))
 
-    p = max(choice.p, 1 / draws)
+    p, q = max(choice.p, 1 / draws), max(choice.q, 1 / draws)
     excess = max(p - delta, 1 / draws)
-    expected = max(0.0, math.log(excess / q) - z * error(p))
-    power = {"probability": _DETECTION, "expected_bound": expected}
-    # On the event p = e^ε q + δ; at most 1.
-    low, high = claimed, math.log((1 - delta) / q)
-    if high - z * error(1.0) <= claimed:
-        return power | {"smallest_epsilon_found": math.inf}
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        found = middle - z * error(min(math.exp(middle) * q + delta, 1.0)) > claimed
-        low, high = (low, middle) if found else (middle, high)
-    return power | {"smallest_epsilon_found": high}
+    expected = 0.0
+    if math.isfinite(choice.bound):
+        cautious = choice.bound + _CAUTION * choice.error  # ln((p − δ)/q) with some false hits more
+        own = error(p, min(excess * math.exp(-cautious), 1.0))
+        both = math.hypot(own, choice.error)
+        expected = max(0.0, cautious - of_level * own - of_luck * both)
+
+    def found(epsilon: float) -> bool:
+        larger = min(math.exp(min(epsilon, 700.0)) * q + delta, 1.0)
+        smaller = max(excess * math.exp(-epsilon), 1 / draws)
+        return epsilon - (of_level + of_luck) * max(error(larger, q), error(p, smaller)) > claimed
+
+    tried = (claimed + np.geomspace(_LEAST, math.log(draws), _TRIED)).tolist()
+    return {
+        "probability": _DETECTION,
+        "expected_bound": expected,
+        "smallest_epsilon_found": next(filter(found, tried), math.inf),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,10 +480,9 @@ class _Events:
             rare=rare,
         )
 
-    def largest(self) -> tuple[float, Choice]:
-        """The event of the largest cautious bound, after the bound's standard error."""
-        place = int(np.argmax(self.bounds))
-        return float(self.errors.flat[place]), self._choice(place)
+    def largest(self) -> Choice:
+        """The event of the largest cautious bound."""
+        return self._choice(int(np.argmax(self.bounds)))
 
     def rarest(self) -> Choice:
         """The rare event that exceeds the claim by most; any, with no excess, where none is."""
@@ -487,6 +499,7 @@ class _Events:
             swapped=swapped,
             p=float(self.shares.flat[place]),
             q=float(self.false_shares.flat[place]),
+            error=float(self.errors.flat[place]),
             bound=float(self.bounds.flat[place]),
             excess=float(self.excesses.flat[place]),
         )

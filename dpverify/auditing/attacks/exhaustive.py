@@ -16,6 +16,7 @@ from functools import lru_cache, partial
 from itertools import permutations, product
 from typing import Any, ClassVar, Protocol
 
+import cloudpickle
 import numpy as np
 from flint import arb
 
@@ -25,6 +26,7 @@ from dpverify.auditing.finding import ExactEvidence, Finding
 from dpverify.auditing.outputs.foreign import foreign_code
 from dpverify.auditing.outputs.samples import over_the_draw
 from dpverify.auditing.settings import AuditKind
+from dpverify.auditing.statistics.claim_test import POINTS, curve_points
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
@@ -48,6 +50,8 @@ LARGEST = 1_000_000
 
 _FEW_OUTPUTS = 6  # values of a release that is small enough to be enumerated unasked
 _PATIENCE = 6  # times the limit of one release, for one pair
+
+_PLAIN = (int, str, bytes, Fraction, type(None))
 
 Law = Mapping[Any, Fraction]
 
@@ -149,6 +153,28 @@ class Exhaustion:
                 return True
         return False
 
+    def most_above(self, claim: PrivacyCurve, points: Sequence[float]) -> float:
+        """Where δ(ε) is most above the claim, by doubles.
+
+        Looked for at these ε, at losses of outputs, between which δ is a line of e^ε, and where the
+        claim falls below what one side alone gives.
+        """
+        best, place = -math.inf, 0.0
+        for first, second in self.pairs:
+            other = self.laws[second]
+            both = [(float(p), float(other.get(out, 0))) for out, p in self.laws[first].items()]
+            p, q = np.array(both).T
+            alone = float(p[q == 0].sum())
+            with np.errstate(divide="ignore"):
+                losses = np.unique(np.log(p[(p > q) & (q > 0)] / q[(p > q) & (q > 0)]))
+            kept = losses[np.linspace(0, losses.size - 1, min(losses.size, POINTS)).astype(int)]
+            far = [claimed_epsilon(claim, Fraction(alone) / 2)] if alone else []
+            for at in {*points, *kept.tolist(), *filter(math.isfinite, far)}:
+                rest = np.where(q > 0, p - np.exp(np.log(np.maximum(q, 5e-324)) + at), p)
+                above = float(np.maximum(rest, 0).sum()) - claim.delta_at(at).upper
+                best, place = max((best, place), (above, at))
+        return place
+
     def _excess(
         self, first: int, second: int, ratio: Fraction
     ) -> dict[Any, tuple[Fraction, Fraction]]:
@@ -193,8 +219,8 @@ def exhaust(mechanism: FiniteMechanism, records: Sequence[Any]) -> Exhaustion:
             for output, p in mechanism.distribution(record).items()
         }
         for output in law:  # by which it is looked up
-            rule = "equal to itself, and NaN isn't"
-            require(_equals_itself(output), f"output of record {number}", output, rule)
+            rule = "equal to another one that is made like it, and NaN isn't"
+            require(_equals_another(output), f"output of record {number}", output, rule)
         total = sum(law.values(), Fraction(0))
         if total != 1 or any(p < 0 for p in law.values()):
             raise ParameterError(
@@ -226,7 +252,7 @@ class ExhaustiveAttack(Attack):
         return hasattr(mechanism, "shape") and math.prod(mechanism.shape(1)) <= _FEW_OUTPUTS
 
     def run(self, target: Target, config: AuditConfig) -> list[Finding]:
-        """A violation where the exact δ is above the claim, at its ε or at 0."""
+        """A violation where the exact δ is above the claim: at its ε, at 0, or where it is most."""
         mechanism, claim = target.mechanism, target.claim
         delta = config.delta_for(claim)
         claimed = Fraction(claimed_epsilon(claim, delta))
@@ -235,7 +261,8 @@ class ExhaustiveAttack(Attack):
             work = partial(exhaust, mechanism, _records(pair))
             limit = _PATIENCE * config.time_limit
             laws = foreign_code(work, mechanism, pair, None, (), limit, passed=DPVerifyError)
-            refuted = [at for at in (claimed, Fraction(0)) if laws.exceeds(claim, at)]
+            most = Fraction(laws.most_above(claim, [at for at, _ in curve_points(claim, delta)]))
+            refuted = [at for at in (claimed, Fraction(0), most) if laws.exceeds(claim, at)]
             exact = laws.epsilon()
             excess = f", above the claim at ε = {float(refuted[0]):g}" if refuted else ""
             findings.append(
@@ -256,9 +283,14 @@ class ExhaustiveAttack(Attack):
         return findings
 
 
-def _equals_itself(output: Any) -> bool:
-    parts = output if isinstance(output, tuple) else (output,)
-    return all(bool(part == part) for part in parts)  # noqa: PLR0124
+def _equals_another(output: Any) -> bool:
+    """Whether one that is made like it, as by the other side's law, is the same output."""
+    if isinstance(output, tuple):
+        return all(map(_equals_another, output))
+    if isinstance(output, _PLAIN) or (isinstance(output, float) and output == output):  # noqa: PLR0124
+        return True
+    made = cloudpickle.loads(cloudpickle.dumps(output))
+    return bool(made == output) and hash(made) == hash(output)
 
 
 def _records(pair: Pair) -> list[Any]:

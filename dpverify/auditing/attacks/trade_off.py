@@ -30,7 +30,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +43,7 @@ from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BandEvidence, Finding, undrawn
 from dpverify.auditing.formatting import at_least, exactly
 from dpverify.auditing.outputs.arrays import require_numbers
-from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.foreign import display_name, foreign_code
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
 from dpverify.auditing.statistics.power import DETECTION, few_hits, many_hits
@@ -199,11 +199,8 @@ class TradeOffAttack(Attack):
         if isinstance(mechanism, WhiteBox):
             score = "log-likelihood ratio"
             sides = counted(target, pair, config).outputs
-            taken = (require_numbers(side, mechanism, pair, n) for n, side in enumerate(sides))
-            own, other = (
-                np.asarray(mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour))
-                for outputs in taken
-            )
+            ratio = partial(_ratio, mechanism, pair, config.time_limit)
+            own, other = (ratio(number, side) for number, side in enumerate(sides))
         else:
             choice = chosen(target, pair, config, unpack=self.unpack)
             choice = choice.usual or choice
@@ -216,6 +213,17 @@ class TradeOffAttack(Attack):
             named = f"{display_name(mechanism)}: the {score}"
             raise DrawError(f"{named} of an output on {pair.name!r} is NaN")
         return score, own, other
+
+
+def _ratio(
+    mechanism: WhiteBox, pair: Pair, time_limit: float, side: int, drawn: NDArray[Any]
+) -> Array:
+    outputs = require_numbers(drawn, mechanism, pair, side)
+
+    def score() -> Array:
+        return np.asarray(mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour))
+
+    return foreign_code(score, mechanism, pair, side, (), time_limit)
 
 
 def _finding(

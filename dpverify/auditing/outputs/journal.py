@@ -21,21 +21,25 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from dpverify._fields import field_values
+from dpverify._fields import field_values, state_of
 from dpverify._version import __version__
 from dpverify.auditing import finding as finding_module
 from dpverify.auditing.finding import Finding
 from dpverify.data.domain import is_sparse
+from dpverify.data.rows import pickled
 from dpverify.errors import PASSING, ConfigurationError, OutputError, require, require_text
 from dpverify.paths import to_path
 from dpverify.privacy import Pair
@@ -288,36 +292,46 @@ def _restored(value: Any) -> Any:
     return value
 
 
-def _told(value: Any, depth: int) -> str:
-    """Everything that tells two mechanisms apart, without the places where they lie in memory."""
+def _told(value: Any, depth: int, within: tuple[int, ...] = ()) -> str:
+    """Everything that tells two mechanisms apart, without the places where they lie in memory.
+
+    Data are told to their last item; other things that hold others, so many deep.
+    """
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    if depth == 0:
+    if depth == 0 or id(value) in within:
         return kind
+    inner = partial(_told, depth=depth - 1, within=(*within, id(value)))
     if isinstance(value, FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         parts = [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
-        return f"{value.__qualname__}{[_told(part, depth - 1) for part in parts]}"
+        return f"{value.__qualname__}{[inner(part) for part in parts]}"
     if isinstance(value, CodeType):
-        return f"{value.co_code!r}{value.co_names}{_told(value.co_consts, depth - 1)}"
-    if is_sparse(value) or hasattr(value, "__array__"):
+        return f"{value.co_code!r}{value.co_names}{inner(value.co_consts)}"
+    if is_sparse(value) or isinstance(value, np.ndarray | np.generic):
         dense = np.asarray(value.toarray() if is_sparse(value) else value)
-        held = _told(dense.tolist(), depth - 1) if dense.dtype == object else dense.tobytes().hex()
+        held = inner(dense.tolist()) if dense.dtype == object else dense.tobytes().hex()
         return f"{kind}{dense.dtype}{dense.shape}{held}"
+    data = partial(inner, depth=depth)
     if isinstance(value, Mapping):
-        entries = [f"{_repr(name)}:{_told(each, depth - 1)}" for name, each in value.items()]
+        entries = [f"{_repr(name)}:{data(each)}" for name, each in value.items()]
         return f"{kind}{entries}"
     if isinstance(value, tuple | list):
-        return f"{kind}{[_told(each, depth - 1) for each in value]}"
+        return f"{kind}{[data(each) for each in value]}"
     if isinstance(value, type):
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, set | frozenset):  # of an order that hashes make, in each process another
-        return f"{kind}{sorted(_told(each, depth - 1) for each in value)}"
+        return f"{kind}{sorted(map(data, value))}"
+    if hasattr(value, "__array__"):  # a frame: its numbers alone don't say its names
+        with suppress(Exception):  # whatever an object says to being pickled
+            return f"{kind}{pickled(value).hex()}"
+        return f"{kind}{inner(np.asarray(value))}"
     if own := field_values(value):
-        return f"{kind}{_told(own, depth - 1)}"
+        return f"{kind}{inner(own)}"
     text = _repr(value)
-    if hasattr(value, "__dict__") and text == object.__repr__(value):
-        return f"{kind}{_told(vars(value), depth - 1)}"
-    return f"{kind}{re.sub(r' at 0x[0-9a-fA-F]+', '', text)}"
+    standard = kind.partition(".")[0] in sys.stdlib_module_names  # a logger holds the whole program
+    told = "" if text == object.__repr__(value) else re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+    state = {} if standard and told else state_of(value)
+    return f"{kind}{told}{inner(state) if state else ''}"
 
 
 def _repr(value: Any) -> str:

@@ -156,9 +156,10 @@ def remembers(
         if others[same].max() >= (1 if same.all() else _SEVERAL):
             part = "" if same.all() else ", or a part of it,"
             return (
-                f"{display_name(mechanism)} keeps its output of a data set{part} from one release "
-                f"to the next, on the pair {pair.name!r}, so its draws are one draw. Give the "
-                "audit a function that makes it anew, with nothing kept, and releases once."
+                f"{display_name(mechanism)} keeps its output of a data set{part} or what decides "
+                f"it (a budget that is used up) from one release to the next, on the pair "
+                f"{pair.name!r}, so its draws are one draw. Give the audit a function that makes "
+                "it anew, with nothing kept, and releases once."
             )
     return ""
 

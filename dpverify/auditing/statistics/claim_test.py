@@ -31,11 +31,12 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 
-__all__ = ["Judgement", "curve_lines", "floor", "judge"]
+__all__ = ["POINTS", "Judgement", "curve_lines", "curve_points", "floor", "judge", "refuted_part"]
 
 POINTS = 64
 """Points of the claimed curve that are tested, evenly spaced from ε = 0, beside the claimed one."""
@@ -59,13 +60,24 @@ class Judgement:
     refuted_at: float | None
 
 
+def refuted_part(proven: Judgement, curve: PrivacyCurve, delta: Fraction) -> str:
+    """What of the claim the counts refute, in words: its ε at δ, or a curve somewhere else."""
+    claimed = claimed_epsilon(curve, delta)
+    elsewhere = proven.refuted_at is not None and proven.epsilon_lower <= claimed
+    if elsewhere and not isinstance(curve, ApproxDP):  # which is nothing but that ε and δ
+        return f"the claimed curve near ε = {proven.refuted_at:.4g}"
+    return f"the claim of ε = {claimed:.6g} at δ = {float(delta):g}"
+
+
 def curve_lines(curve: PrivacyCurve, delta: Fraction, *, points: int = POINTS) -> tuple[Line, ...]:
     """What the claimed curve allows, by so many points of it and the claimed one.
 
     They go from ε = 0 to where δ(ε) falls no further or is too small for any draws to show, each
     with the upper end of δ(ε).
     """
-    return tuple(line for eps, d in _points(curve, delta, points) for line in claim_lines(eps, d))
+    return tuple(
+        line for eps, d in curve_points(curve, delta, points) for line in claim_lines(eps, d)
+    )
 
 
 def floor(curve: PrivacyCurve) -> Fraction:
@@ -129,9 +141,10 @@ def _epsilon_lower(
 
 
 @lru_cache(maxsize=64)
-def _points(
+def curve_points(
     curve: PrivacyCurve, delta: Fraction, points: int = POINTS
 ) -> tuple[tuple[float, float], ...]:
+    """So many ε of the claimed curve and the claimed one, each with the upper end of δ(ε)."""
     claimed = _claimed(curve, delta)
     last = max(claimed, _claimed(curve, min(max(floor(curve), _FARTHEST), delta)))
     grid = {claimed, *np.linspace(0.0, last, points).tolist()}
@@ -144,7 +157,7 @@ def _place(counts: Counts, curve: PrivacyCurve, delta: Fraction) -> float:
     def allowed(point: tuple[float, float]) -> float:
         return min(slope * share + base for slope, base in claim_lines(*point))
 
-    return min(_points(curve, delta), key=allowed)[0]
+    return min(curve_points(curve, delta), key=allowed)[0]
 
 
 def _claimed(curve: PrivacyCurve, delta: Fraction) -> float:

@@ -21,6 +21,7 @@ from dpverify.auditing.spaces.rows import Rows
 from dpverify.data.adjacency import Edge, Moves
 from dpverify.data.columns import Number, Reals
 from dpverify.data.domain import Box, is_sparse, shape_of
+from dpverify.data.rows import pickled
 from dpverify.data.table import Table
 from dpverify.errors import PASSING, DPVerifyError, ParameterError, RecordsError, require
 from dpverify.privacy import Pair
@@ -132,7 +133,7 @@ def _require_neighbours(mechanism: Any, pair: Pair) -> None:
 def _equal(first: Any, second: Any) -> bool:
     """Whether both surely hold the same, by their bytes: 0.0 and −0.0 are two rows."""
     with suppress(Exception):  # whatever entries that can't be written down say
-        return bool(cloudpickle.dumps(first) == cloudpickle.dumps(second))
+        return pickled(first, cloudpickle.Pickler) == pickled(second, cloudpickle.Pickler)
     return False
 
 

@@ -14,6 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import dpverify as dpv
+from dpverify.accounting.composition.group import GroupBound
 from dpverify.accounting.notions.people_figure import people_figure
 from dpverify.accounting.notions.risk import Risk
 from dpverify.enclosure import Enclosure, Exact, squared
@@ -342,3 +343,13 @@ def test_tiny_false_positive_rates_beside_a_large_loss(curve: dpv.PrivacyCurve, 
     """At most e^ε times as many true ones; it was 1, as doubles have no loss's chance next to 1."""
     most = mpmath.exp(mpmath.mpf(curve.epsilon_at(0).upper)) * mpmath.mpf(fpr)
     assert mpmath.mpf(fpr) <= curve.risk().tpr_at(fpr).upper <= most * (1 + 1e-12)
+
+
+def test_groups_have_a_risk_too() -> None:
+    """Of what is a bound alone, and no less than where it is exact."""
+    bound = GroupBound(one=dpv.Gaussian(sigma=2), size=3).risk()
+    exact = dpv.Gaussian(sigma=2).group(3).risk()
+    assert isinstance(dpv.Gaussian(sigma=2).group(3), dpv.Gaussian)
+    assert exact.advantage.upper <= bound.advantage.upper <= 1.5 * exact.advantage.upper
+    assert exact.tpr_at("0.05").upper <= bound.tpr_at("0.05").upper < 1
+    assert exact.posterior_at("1e-4") <= bound.posterior_at("1e-4")

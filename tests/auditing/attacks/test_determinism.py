@@ -215,6 +215,17 @@ def at_its_claim(x: Any, rng: np.random.Generator) -> Any:
     return np.where(rng.random((len(x), 1)) < chance, 0.0, 1 + rng.random((len(x), 1)))
 
 
+def test_noise_that_is_too_little_is_not_said_to_be_none() -> None:
+    """Fresh noise, but for a larger ε: outputs of the record are mostly 0, and 1 beside it."""
+
+    def seldom_other(x: Any, rng: np.random.Generator) -> Any:
+        return np.where(rng.random((len(x), 1)) < 0.98, x[:, :1], 1 - x[:, :1])
+
+    findings = audit(Subject(function=seldom_other), [PAIR], processes=False, draws=400)
+    said = [each.statement for each in findings if each.verdict == "violation"]
+    assert said[0].endswith("of the neighbour do: the noise isn't fresh, or too little")
+
+
 @pytest.mark.nightly
 def test_equal_outputs_keep_the_level_where_they_attain_the_claim() -> None:
     runs, alpha, subject = 200, 0.2, Subject(function=at_its_claim)

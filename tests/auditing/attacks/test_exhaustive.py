@@ -14,10 +14,14 @@ import pytest
 from attrs import evolve
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.exhaustive import Exhaustion, exact_moments, exhaust
+from dpverify.auditing.audit import audit
 from dpverify.data.adjacency import Adjacency, Attribute, BitFlip, Record
 from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
+from dpverify.guarantee import PrivacyCurve
+from dpverify.privacy import Pair
 from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
 from dpverify_mechanisms.projections.independent import RademacherProjection
 from dpverify_mechanisms.sign.flip_rules import Ladder, PrintedAlgorithm7
@@ -122,6 +126,43 @@ def test_an_output_of_one_side_alone_is_an_infinite_loss() -> None:
     assert dict(worst.event) == {"b": (Fraction(1, 2), Fraction(0))}
 
 
+TINY = Fraction(1, 10**14)
+MIDDLE = ({0: Fraction(99, 100), 1: Fraction(1, 100)}, {0: Fraction(7, 10), 1: Fraction(3, 10)})
+FAR = (
+    {0: Fraction(1, 2), 1: Fraction(1, 2)},
+    {0: Fraction(1, 2), 1: Fraction(1, 2) - TINY, 2: TINY},
+)
+
+
+@pytest.mark.parametrize(
+    ("laws", "claim", "verdict"),
+    [
+        # δ is allowed at ε = 0 and at the claimed ε (4.9 at 1e-6), and not where losses are 3.4.
+        (MIDDLE, Gaussian(sigma=1), "violation"),
+        (MIDDLE, Gaussian(sigma=Fraction(1, 4)), "no_violation_found"),
+        # What one side alone gives is above δ(ε) only for an ε beyond the claimed one.
+        (FAR, Gaussian(sigma=3), "violation"),
+        (FAR, ApproxDP(epsilon=0, delta=TINY), "no_violation_found"),
+    ],
+)
+def test_the_whole_curve_is_checked(
+    laws: tuple[Any, ...], claim: PrivacyCurve, verdict: str
+) -> None:
+    @dataclass(frozen=True)
+    class Claiming(Table):
+        def privacy(self) -> PrivacyCurve:
+            return claim
+
+        def release(self, records: Any, *, rng: Any) -> Any: ...
+
+        def distribution(self, record: Any) -> Mapping[Any, Fraction]:
+            return self.laws[int(record[0])]
+
+    pair = Pair(name="a", record=PLACES[0], neighbour=PLACES[1])
+    found = audit(Claiming(laws), pairs=[pair], kinds=["exhaustive"])
+    assert found.verdict == verdict
+
+
 @pytest.mark.parametrize(
     ("laws", "message"),
     [
@@ -208,11 +249,24 @@ def test_an_output_that_hardly_ever_comes_refutes_a_pure_claim(share: Fraction) 
     assert not found.exceeds(ApproxDP(epsilon=Fraction("1.0987")), Fraction("1.0987"))
 
 
+@dataclass(frozen=True)
+class Equal:
+    number: int
+
+
 def test_probabilities_are_exact_numbers_and_outputs_equal_themselves() -> None:
     records = [np.array([0.0]), np.array([1.0])]
     assert exhaust(Written(({"a": 0.75, "b": 0.25},) * 2), records).ratio().value == 1
     with pytest.raises(ParameterError, match="probability of 'a'=one must be"):
         exhaust(Written(({"a": "one"},) * 2), records)
-    laws = tuple({(float("nan"),): Fraction(1)} for _ in range(2))
-    with pytest.raises(ParameterError, match="must be equal to itself, and NaN isn't"):
-        exhaust(Written(laws), records)
+    for made in (
+        lambda: (float("nan"),),
+        lambda: (1, (float("nan"),)),
+        lambda: frozenset([float("nan")]),
+        lambda: type("Answer", (), {})(),
+    ):
+        laws = tuple({made(): Fraction(1)} for _ in range(2))
+        with pytest.raises(ParameterError, match="must be equal to another one that is made like"):
+            exhaust(Written(laws), records)
+    equal = tuple({(1, b"a", Fraction(1, 3), Equal(2)): Fraction(1)} for _ in range(2))
+    assert exhaust(Written(equal), records).ratio().value == 1

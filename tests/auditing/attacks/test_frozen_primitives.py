@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 
 import dpverify as dpv
@@ -42,6 +43,11 @@ SAID: list[Callable[[int], Any]] = [
     lambda size: pandas.DataFrame({"name": [2**60 + size], "share": [0.5]}),
     lambda size: pandas.DataFrame({"share": [0.5]}, index=[size]),
     lambda size: np.array([2**60 + size]),
+    lambda size: np.ma.array([1, 2], mask=[False, size > 0]),
+    lambda size: pandas.Series([1], name=f"{size} rows"),
+    lambda size: pandas.Series([1], index=[size]),
+    lambda size: pandas.DataFrame({"a": pandas.Categorical(["x"], ["x", f"{size} rows"])}),
+    lambda size: pyarrow.table({f"{size} rows": [1]}),
 ]
 
 

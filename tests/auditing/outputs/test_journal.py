@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
@@ -30,7 +33,7 @@ from dpverify.auditing.outputs.journal import (
 from dpverify.auditing.report import Report
 from dpverify.auditing.targets.functions import adapt
 from dpverify.cli import _run
-from dpverify.data.adjacency import Attribute
+from dpverify.data.adjacency import AddRemove, Attribute
 from dpverify.data.domain import Box
 from dpverify.errors import ConfigurationError, OutputError, ParameterError
 from dpverify.privacy import Mechanism, Pair
@@ -152,6 +155,7 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
             ({"draws": 300}, "draws was 60 and is 300"),
             ({"kinds": ["black-box"]}, "kinds was .* and is black-box"),
             ({"delta": Fraction(1, 1000)}, "delta was 0 and is 1/1000"),
+            ({"brief": True}, "brief was False and is True"),
         ),
     ],
 )
@@ -255,6 +259,60 @@ def test_fingerprints_tell_mechanisms_apart() -> None:
         partial(halved, rng=np.random.default_rng(1)),
     ]
     assert len({fingerprint(thing) for thing in things}) == len(things)
+
+
+class Named:
+    __slots__ = ("rows",)
+
+    def __init__(self, *rows: Any) -> None:
+        self.rows = rows
+
+    def __repr__(self) -> str:
+        return f"{len(self.rows)} rows"
+
+
+def test_fingerprints_tell_data_apart() -> None:
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    deep: list[Any] = [[[[[[[[[[1]]]]]]]]]]
+    things = [
+        frame,
+        frame.rename(columns={"a": "c"}),
+        frame.set_index("b", drop=False),
+        frame.astype({"b": "category"}),
+        frame["a"],
+        frame["a"].rename("c"),
+        pl.DataFrame({"a": [1]}),
+        pl.DataFrame({"c": [1]}),
+        pa.table({"a": [1]}),
+        pa.table({"c": [1]}),
+        Named(1),
+        Named(2),
+        deep,
+        [*deep, 2],
+        [[*deep[0], 2]],
+        [[[[[[[[[[2]]]]]]]]]],
+    ]
+    assert len({fingerprint([thing]) for thing in things}) == len(things)
+    assert fingerprint(frame) == fingerprint(frame.copy())
+    assert fingerprint(Named(*"ab")) == fingerprint(Named(*"ab"))
+    itself: list[Any] = []
+    itself.append(itself)
+    assert fingerprint(itself) == fingerprint(itself)
+
+
+def counted(rows: Any, rng: np.random.Generator) -> Any:
+    time.sleep(0.02)
+    return len(rows) + rng.laplace()
+
+
+def test_what_was_late_is_tried_again_with_a_higher_limit(tmp_path: Path) -> None:
+    pair = Pair(name="one", record=[1], neighbour=[])
+    options: dict[str, Any] = {"epsilon": 1, "adjacency": AddRemove(), "pairs": [pair]}
+    options |= {"draws": 20, "kinds": ["sequential"], "workers": 1}
+    journal = AuditJournal(tmp_path / "journal")
+    late = audit(counted, journal=journal, time_limit=0.005, **options)
+    assert "took longer than 0.005 s" in late.failed[0]
+    assert not audit(counted, journal=journal, time_limit=10, **options).failed
 
 
 @pytest.mark.nightly

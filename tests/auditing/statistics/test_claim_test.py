@@ -9,7 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpverify.auditing.statistics.claim_test import curve_lines, judge
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.auditing.statistics.claim_test import curve_lines, judge, refuted_part
 from dpverify.auditing.statistics.clopper_pearson import lower_limit, upper_limit
 from dpverify.auditing.statistics.power import (
     Event,
@@ -161,3 +163,14 @@ def test_expected_counts_never_accuse_the_claim(
 def test_counts_that_are_none_are_refused(hits: int, false_hits: int) -> None:
     with pytest.raises(ParameterError):
         Counts(hits=hits, false_hits=false_hits, draws=100)
+
+
+def test_a_curve_that_is_refuted_elsewhere_is_not_said_to_be_at_its_own_epsilon() -> None:
+    curve, delta = Gaussian(sigma=Fraction(3, 2)), Fraction(1, 10**6)
+    judged = judge(Counts(hits=225, draws=1500, false_hits=20), curve, delta, 0.05)
+    assert judged.epsilon_lower < curve.epsilon_at(delta).lower
+    assert refuted_part(judged, curve, delta).startswith("the claimed curve near ε = 1.")
+    point = ApproxDP(epsilon=Fraction(1))
+    for hits in (100, 225):
+        judged = judge(Counts(hits=hits, draws=1500, false_hits=20), point, Fraction(0), 0.05)
+        assert refuted_part(judged, point, Fraction(0)) == "the claim of ε = 1 at δ = 0"

@@ -318,6 +318,13 @@ def test_data_that_differ_in_what_is_no_number_are_different() -> None:
             audited(mechanism, pairs=[same])
 
 
+def test_equal_data_are_equal_whichever_texts_are_one_object() -> None:
+    one, other = (" ".join(words) for words in [["South", "Bath"]] * 2)
+    pair = Pair(name="mine", record=[{"city": one}] * 2, neighbour=[{"city": one}, {"city": other}])
+    with pytest.raises(ParameterError, match="different data sets"):
+        audited(of(undrawn, of="dataset", adjacency=dpv.AddRemove()), pairs=[pair])
+
+
 def test_an_adjacency_of_ones_own_can_not_be_searched() -> None:
     pair = Pair(name="mine", record=[1], neighbour=[1, 2])
     mechanism = of(undrawn, of="dataset", adjacency=AddOrRemove(), rows=2, attributes=1)
