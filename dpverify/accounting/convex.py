@@ -40,7 +40,7 @@ class Ends:
     ----------
     first : h(0)
     fall, rise : the least and the largest slope that it may have
-    is_open : whether it goes on for ever, above rise·y; else it ends at 1
+    is_open : whether it has no last place, and lies above rise·y; else it ends at 1
     """
 
     first: Enclosure
@@ -162,9 +162,8 @@ def _partners(y: list[arb], low: list[arb], high: list[arb]) -> tuple[list[int],
     places, lower, upper = (np.array([float(x) for x in column]) for column in (y, low, high))
     with np.errstate(all="ignore"):
         slopes = (lower[:, None] - upper) / (places[:, None] - places)
-    unknown = np.isnan(slopes)
-    count, falls, rises = len(y), slopes.copy(), slopes
-    falls[unknown], rises[unknown] = -math.inf, math.inf
+    count, unknown = len(y), np.isnan(slopes)
+    falls, rises = (np.where(unknown, end, slopes) for end in (-math.inf, math.inf))
     before = [0, *(int(np.argmax(falls[k, :k])) for k in range(1, count))]
     after = [*(k + 1 + int(np.argmin(rises[k, k + 1 :])) for k in range(count - 1)), count - 1]
     return before, after

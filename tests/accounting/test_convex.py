@@ -20,7 +20,7 @@ LINES = st.lists(
     max_size=5,
 )
 """Heights at 0, and slopes."""
-OPEN = Fraction(1, 8)  # the largest slope, and a line below, of those that go on for ever
+OPEN = Fraction(1, 8)  # the largest slope, and a line below, of those without a last place
 
 
 def value(lines: list[tuple[Fraction, Fraction]], y: Fraction) -> Fraction:
