@@ -158,3 +158,15 @@ def test_a_slope_that_is_not_one_is_noticed() -> None:
     assert least_by_lines(known, ends).lower > least_value
     falls = Ends(first=ends.first, fall=arb(-5), rise=arb(1))
     assert least_by_lines(known, falls).lower <= least_value
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_lines_through_what_is_hardly_known_are_no_steeper_than_it_may_be(mirrored: bool) -> None:
+    """Of max(1 − y, y − 0.4), which is 0.3 at 0.7: beside the truth a lower end is a wrong line."""
+    wide, exact = 1.0 if mirrored else 0.25, {0.25: 0.75, 0.5: 0.5, 0.9: 0.5, 1.0: 0.6}
+    ends = Ends(first=Enclosure(1.0, 2.0), fall=arb(-9), rise=arb(9))
+    known = {
+        math.log(y): Enclosure(value - (0.12 if y == wide else 1e-12), value + 1e-12)
+        for y, value in exact.items()
+    }
+    assert 0.29 < least_by_lines(known, ends).lower <= 0.3
